@@ -1,0 +1,94 @@
+"""What a host says of itself: processor, compilers, measured ceilings, what isolation it can enforce, its A/A noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apps.kernels.plain import Plain
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One level of cache as the kernel lists it: bytes in one instance, and how many logical processors share it."""
+
+    level: int
+    bytes: int
+    shared_by: int
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """Measured GB/s (1e9) for a mix of reads and writes, a working set over all threads, and a number of threads.
+
+    `mix` is read, write, copy, copy_nt, triad or write_nt; bytes counted are those the program names (no write-allocate).
+    """
+
+    mix: str
+    working_set_bytes: int
+    threads: int
+    gbytes_per_s: float
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What this machine can do at most, measured here once (`seconds` of measuring)."""
+
+    peak_gflops: dict[str, float] = field(default_factory=dict)  # "fp32_1", "fp32_all", "fp64_all"
+    bandwidth: tuple[Bandwidth, ...] = ()
+    parallel_region_us: float | None = None
+    page_fault_us: float | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """One thing a jail may enforce here: whether it does, and by what or why not."""
+
+    name: str
+    enforced: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class DeviceReport:
+    """One device: its CPU (`kind` cpu) or one GPU. `languages` are those that can be judged on it now."""
+
+    name: str
+    kind: str
+    model: str
+    memory_bytes: int
+    languages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """A host: what runs there and how well it can judge. `isolation_level` is full, partial or weak."""
+
+    cpu_model: str
+    cores: int
+    vector_bits: int
+    memory_bytes: int
+    caches: tuple[Cache, ...]
+    devices: tuple[DeviceReport, ...]
+    toolchains: dict[str, str]
+    torch: str | None
+    ceilings: Ceilings
+    isolation: tuple[Isolation, ...]
+    isolation_level: str
+    counters: bool
+    counters_detail: str
+    noise: dict[str, float] = field(default_factory=dict)  # A/A: kind of call -> sd of the median log ratio
+    environment: dict[str, Plain] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    def roof(self, mix: str, working_set_bytes: int, threads: int | None = None) -> float | None:
+        """GB/s measured here for the nearest working set not smaller than the one asked for, or None if never measured."""
+        wanted = threads or self.cores
+        rows = [b for b in self.ceilings.bandwidth if b.mix == mix and b.threads == wanted]
+        if not rows:
+            return None
+        larger = [b for b in rows if b.working_set_bytes >= working_set_bytes]
+        chosen = min(larger, key=lambda b: b.working_set_bytes) if larger else max(rows, key=lambda b: b.working_set_bytes)
+        return chosen.gbytes_per_s
