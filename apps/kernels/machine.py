@@ -90,5 +90,7 @@ class HostReport:
         if not rows:
             return None
         larger = [b for b in rows if b.working_set_bytes >= working_set_bytes]
-        chosen = min(larger, key=lambda b: b.working_set_bytes) if larger else max(rows, key=lambda b: b.working_set_bytes)
+        chosen = (
+            min(larger, key=lambda b: b.working_set_bytes) if larger else max(rows, key=lambda b: b.working_set_bytes)
+        )
         return chosen.gbytes_per_s

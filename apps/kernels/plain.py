@@ -45,7 +45,7 @@ def to_plain(value: Any) -> Plain:
 
 def from_plain(kind: type[T], data: Plain, path: str = "$") -> T:
     """The value of type `kind` that `data` describes; raises `BadPlain` where it describes none."""
-    return typing.cast(T, _read(kind, data, path))
+    return typing.cast("T", _read(kind, data, path))
 
 
 @functools.cache
@@ -66,7 +66,7 @@ def _read(kind: Any, data: Plain, path: str) -> Any:
             raise BadPlain(f"{path}: expected an object, got {type(data).__name__}")
         return {str(key): _read(arguments[1], item, f"{path}.{key}") for key, item in data.items()}
     if dataclasses.is_dataclass(kind):
-        return _read_dataclass(typing.cast(type, kind), data, path)
+        return _read_dataclass(typing.cast("type", kind), data, path)
     if isinstance(kind, type) and issubclass(kind, Enum):
         try:
             return kind(data)

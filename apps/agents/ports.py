@@ -1,0 +1,419 @@
+"""What the loop needs from the world, and what it says of itself.
+
+The loop knows these protocols and frozen facts alone, so it runs without Django, a model or a GPU. Everything here is
+plain data (`apps.kernels.plain`), because all of it is journalled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol, TypeVar
+
+from apps.kernels.evaluation import Evaluation, Language, Outcome, Policy, Tier
+from apps.kernels.facts import ProblemFacts
+from apps.kernels.machine import HostReport
+from apps.kernels.plain import Plain
+
+T = TypeVar("T")
+Say = Callable[[str], None]
+
+
+class Agent(StrEnum):
+    """Who speaks: the four of the paper, and the run itself."""
+
+    CODER = "coder"
+    VERIFIER = "verifier"
+    PROFILER = "profiler"
+    CONDUCTOR = "conductor"
+    RUN = "run"
+
+
+# --- what is asked for ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A version the run starts from: an earlier best, an accepted kernel, or a person's own candidate."""
+
+    source: str
+    author: str
+    plan: Plain = None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One run as the loop sees it. Everything in it is pinned when the run starts."""
+
+    problem: str
+    facts: ProblemFacts
+    host: HostReport
+    language: Language = Language.CPP
+    policy: Policy = Policy.LIBRARY
+    overrides: dict[str, int | float | bool | str] = field(default_factory=dict)
+    iterations: int = 8
+    candidates: int = 1
+    repairs: int = 2
+    profile: bool = True
+    goal: float | None = None
+    plateau: int = 4
+    seconds: float | None = None
+    money_usd: float | None = None
+    allow_weak_isolation: bool = False
+    prompts: str = "1"
+    seeds: tuple[Seed, ...] = ()
+
+
+# --- what is written --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one call of an agent took. Money is None where the price is unknown, never 0 instead."""
+
+    seconds: float = 0.0
+    model: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A candidate as a Coder hands it over. `plan` is the coder's own data about it (the built-in coder's schedule)."""
+
+    source: str
+    summary: str
+    reasoning: str
+    plan: Plain = None
+    usage: Usage = field(default_factory=Usage)
+
+
+class CannotWrite(Exception):
+    """The coder can't write this kernel; the message names the operation or reason, for a person to read."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A metric that exists in the profile, its value then, and the threshold it is held against (`relation`: > or <)."""
+
+    metric: str
+    value: float
+    unit: str
+    relation: str
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What should become of a metric: the next version's value over the present one's, with a range."""
+
+    metric: str
+    ratio: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The Conductor's reading of a profile. `base` is the number of the version it speaks of, `move` is for machines."""
+
+    number: int
+    base: int
+    bottleneck: str
+    evidence: tuple[Evidence, ...]
+    change: str
+    expected: tuple[Prediction, ...]
+    reasoning: str = ""
+    move: Plain = None
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class NothingToGain:
+    """The Conductor sees nothing worth a try; the reason is shown and the loop ends."""
+
+    reason: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class Happened:
+    """One prediction held against what was measured."""
+
+    metric: str
+    predicted: float
+    low: float
+    high: float
+    before: float
+    after: float
+    held: bool
+
+
+@dataclass(frozen=True)
+class Holding:
+    """An advice held against the version that followed it. `held` is None where nothing comparable was measured."""
+
+    advice: int
+    version: int
+    held: bool | None
+    happened: tuple[Happened, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A version as the loop keeps it: numbered from 1 within the run, with its parent, author and evaluation.
+
+    `slot` is its place among an iteration's candidates; `repair` counts repairs of the same slot (0 first writing).
+    """
+
+    number: int
+    iteration: int
+    slot: int
+    repair: int
+    parent: int | None
+    author: str
+    writing: Writing
+    advice: int | None
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class History:
+    """Everything a run knows, in order: what coder and conductor reason from."""
+
+    attempts: tuple[Attempt, ...] = ()
+    advices: tuple[Advice, ...] = ()
+    holdings: tuple[Holding, ...] = ()
+    hints: tuple[str, ...] = ()
+    reference: Evaluation | None = None
+    best: int | None = None
+
+    def attempt(self, number: int | None) -> Attempt | None:
+        """The attempt of that number, or None."""
+        return next((attempt for attempt in self.attempts if attempt.number == number), None)
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a Coder writes from: the assignment, all that happened, and the advice to follow now (None at the start)."""
+
+    assignment: Assignment
+    history: History
+    iteration: int
+    slot: int = 0
+    advice: Advice | None = None
+
+
+# --- what comes from outside ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What people and limits say at a named point of the loop. `end` gives the reason why to stop now, else None.
+
+    `iterations` replaces the assignment's number where a person changed it; hints are new since the last reading.
+    """
+
+    end: str | None = None
+    hints: tuple[str, ...] = ()
+    iterations: int | None = None
+
+
+# --- the ports --------------------------------------------------------------------------------------------------
+
+
+class Coder(Protocol):
+    """Writes kernels. Both calls stream their reasoning through `say` and may raise `CannotWrite`."""
+
+    name: str
+
+    def write(self, brief: Brief, say: Say) -> Writing: ...
+
+    def repair(self, brief: Brief, failed: Attempt, say: Say) -> Writing: ...
+
+
+class Conductor(Protocol):
+    """Reasons from the history to the next change. With the profile off it sees verdicts and times only."""
+
+    def advise(self, assignment: Assignment, history: History, say: Say) -> Advice | NothingToGain: ...
+
+
+class Evaluator(Protocol):
+    """Judges candidates on the run's device. `key` is the same again when a run is resumed: the work is not done twice.
+
+    `against` is another candidate's source to be timed against instead of the reference. Raises `JudgingFailed` where
+    the host could not judge, which says nothing of the candidate.
+    """
+
+    def evaluate(
+        self, key: str, source: str, tier: Tier, *, profile: bool, say: Say, against: str | None = None
+    ) -> Evaluation: ...
+
+
+class JudgingFailed(Exception):
+    """The device could not judge (lost host, broken toolchain); the message says what and what to do."""
+
+
+class Control(Protocol):
+    """Orders from outside, read at named points only. Waits inside while the run is paused."""
+
+    def read(self, point: str) -> Orders: ...
+
+
+class Stopped(Exception):
+    """The work in hand was stopped from outside (a person, a lost claim); raised out of a blocking port."""
+
+
+class Clock(Protocol):
+    """Seconds, never going back; journalled wherever the loop decides by it."""
+
+    def now(self) -> float: ...
+
+
+# --- what the loop says -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StepKey:
+    """The name of a step within a run: iteration, slot, role and attempt. Its text is the journal's key."""
+
+    iteration: int
+    slot: int
+    role: str
+    attempt: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.iteration}.{self.slot}.{self.role}.{self.attempt}"
+
+
+@dataclass(frozen=True)
+class StepBegan:
+    """An agent starts on something."""
+
+    step: str
+    agent: Agent
+    iteration: int
+    title: str
+
+
+@dataclass(frozen=True)
+class StepEnded:
+    """An agent is done: what it concluded in one paragraph, its whole text, and what it took."""
+
+    step: str
+    agent: Agent
+    iteration: int
+    summary: str
+    text: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class ReferenceTimed:
+    """The problem's own time on this device is known."""
+
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class VersionKept:
+    """A candidate got its evaluation and is a version now, whatever the verdict."""
+
+    attempt: Attempt
+
+
+@dataclass(frozen=True)
+class VersionJudged:
+    """A version got a newer evaluation (full tier, real headers, against its rival)."""
+
+    number: int
+    purpose: str
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class BestChanged:
+    """Another version is the best now."""
+
+    number: int
+    speedup: float
+
+
+@dataclass(frozen=True)
+class AdviceGiven:
+    """The Conductor advises."""
+
+    advice: Advice
+
+
+@dataclass(frozen=True)
+class AdviceHeld:
+    """An advice was held against what happened."""
+
+    holding: Holding
+
+
+@dataclass(frozen=True)
+class HintTaken:
+    """A person's hint joins the next prompt."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """The loop's last word. `result` is the version to use (None: the reference stays), `attempt` the best one tried.
+
+    `outcome` is the full tier's word on the best; `speedup` is 1.0 where the reference stays.
+    """
+
+    reason: str
+    result: int | None
+    attempt: int | None
+    outcome: Outcome | None
+    speedup: float
+
+
+Fact = (
+    StepBegan
+    | StepEnded
+    | ReferenceTimed
+    | VersionKept
+    | VersionJudged
+    | BestChanged
+    | AdviceGiven
+    | AdviceHeld
+    | HintTaken
+    | RunEnded
+)
+
+
+class Listener(Protocol):
+    """Hears facts in order, and streaming text of a step between them."""
+
+    def fact(self, fact: Fact) -> None: ...
+
+    def text(self, step: str, agent: Agent, text: str) -> None: ...
+
+
+class Journal(Protocol):
+    """Nothing is paid for twice.
+
+    `step` gives back what was recorded under `key`, or does it and records it. The facts that `tell` derives from a
+    fresh result are told in the same transaction as the record is made, and never again on replay; `began` is told
+    before the work. `inputs` is digested: where the digest differs from the recorded one the replay ends there, is
+    said so, and the step and everything after it is done anew. The `say` handed to `do` streams the step's text.
+    """
+
+    def step(
+        self,
+        key: StepKey,
+        inputs: Plain,
+        kind: type[T],
+        do: Callable[[Say], T],
+        *,
+        began: StepBegan | None = None,
+        tell: Callable[[T], Sequence[Fact]] = lambda result: (),
+    ) -> T: ...
