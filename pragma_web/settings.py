@@ -1,0 +1,182 @@
+"""Settings, from the environment. Each process needs only what docs/deployment.md names for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dj_database_url
+from csp.constants import NONCE, NONE, SELF
+
+BASE = Path(__file__).resolve().parent.parent
+# Everything this installation writes: database, logs, secrets, sockets, caches.
+VAR = Path(os.environ.get("PRAGMA_VAR", BASE / "var"))
+
+
+def _secret_key() -> str:
+    """`PRAGMA_KEY`, or the one that the first start wrote beside the database."""
+    if key := os.environ.get("PRAGMA_KEY"):
+        return key
+    path = VAR / "secret"
+    return path.read_text().strip() if path.exists() else "only-for-commands-that-need-no-secret"
+
+
+SECRET_KEY = _secret_key()
+DEBUG = os.environ.get("PRAGMA_DEBUG") == "1"
+ALLOWED_HOSTS = os.environ.get("PRAGMA_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+CSRF_TRUSTED_ORIGINS = [o for o in os.environ.get("PRAGMA_TRUSTED_ORIGINS", "").split(",") if o]
+VERSION = "0.1.0"
+
+INSTALLED_APPS = [
+    "apps.people",
+    "apps.hosts",
+    "apps.runs",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "channels",
+    "django_htmx",
+    "django_filters",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "axes",
+    "csp",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+ROOT_URLCONF = "pragma_web.urls"
+ASGI_APPLICATION = "pragma_web.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "csp.context_processors.nonce",
+            ],
+        },
+    }
+]
+
+DATABASES = {"default": dj_database_url.config(default=f"sqlite:///{VAR / 'pragma.sqlite3'}", conn_max_age=60)}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # Writers wait for each other instead of failing: without IMMEDIATE a quarter of concurrent transactions did fail.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-65536;",
+    }
+else:
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+
+REDIS_URL = os.environ.get("REDIS_URL", f"unix://{VAR / 'run' / 'broker.sock'}")
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL], "prefix": "pragma"},
+    }
+}
+
+AUTH_USER_MODEL = "people.Person"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "runs"
+LOGOUT_REDIRECT_URL = "sign-in"
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_VERBOSE = False
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+STATIC_URL = "static/"
+STATIC_ROOT = VAR / "static"
+# npm packages are served as they came, each under its name: {% static "npm/chart.js/chart.umd.min.js" %}.
+NPM_STATIC = {
+    "chart.js": "chart.js/dist",
+    "chartjs-plugin-annotation": "chartjs-plugin-annotation/dist",
+    "chartjs-plugin-zoom": "chartjs-plugin-zoom/dist",
+    "diff2html": "diff2html/bundles",
+    "hammerjs": "hammerjs",
+    "hotkey": "@github/hotkey/dist",
+    "inter": "@fontsource-variable/inter",
+    "jetbrains-mono": "@fontsource-variable/jetbrains-mono",
+    "partysocket": "partysocket/dist",
+    "relative-time-element": "@github/relative-time-element/dist",
+    "virtual-core": "@tanstack/virtual-core/dist/esm",
+}
+STATICFILES_DIRS: list[str | Path | tuple[str, str | Path]] = [BASE / "static"]
+STATICFILES_DIRS += [
+    (f"npm/{name}", BASE / "node_modules" / path)
+    for name, path in NPM_STATIC.items()
+    if (BASE / "node_modules" / path).is_dir()
+]
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF, "'unsafe-inline'"],  # Chart.js and plot marks place themselves by style attributes
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "object-src": [NONE],
+    }
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+if os.environ.get("PRAGMA_HTTPS") == "1":
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_HSTS_SECONDS = 31536000
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
+    "PAGE_SIZE": 50,
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "PRAGMA",
+    "VERSION": VERSION,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
