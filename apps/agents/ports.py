@@ -91,7 +91,14 @@ class Writing:
 
 
 class CannotWrite(Exception):
-    """The coder can't write this kernel; the message names the operation or reason, for a person to read."""
+    """The coder can't write this kernel; the message names the operation or reason, for a person to read.
+
+    `usage` is what finding that out took, so that it is counted all the same.
+    """
+
+    def __init__(self, message: str, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage or Usage()
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,10 @@ class Advice:
     reasoning: str = ""
     move: Plain = None
     usage: Usage = field(default_factory=Usage)
+
+
+# `Evidence.metric` and `Prediction.metric` name a metric of `apps.agents.profiler.metrics`: the profile's own, and
+# `time_over_reference`, which is there for every correct version.
 
 
 @dataclass(frozen=True)
@@ -180,8 +191,27 @@ class Attempt:
 
 
 @dataclass(frozen=True)
+class Unwritten:
+    """A candidate that never became a version: the coder couldn't write it, or wrote what was there already.
+
+    `copy_of` is the version whose text it repeats, where that is why. An advice that ended so has no `Holding`.
+    """
+
+    iteration: int
+    slot: int
+    repair: int
+    advice: int | None
+    reason: str
+    copy_of: int | None = None
+
+
+@dataclass(frozen=True)
 class History:
-    """Everything a run knows, in order: what coder and conductor reason from."""
+    """Everything a run knows, in order: what coder and conductor reason from.
+
+    With the profile off no evaluation in it carries a profile. `reference` is the first evaluation that timed the
+    reference; an attempt that failed a later judgement carries that judgement instead of its first.
+    """
 
     attempts: tuple[Attempt, ...] = ()
     advices: tuple[Advice, ...] = ()
@@ -189,6 +219,7 @@ class History:
     hints: tuple[str, ...] = ()
     reference: Evaluation | None = None
     best: int | None = None
+    unwritten: tuple[Unwritten, ...] = ()
 
     def attempt(self, number: int | None) -> Attempt | None:
         """The attempt of that number, or None."""
@@ -213,12 +244,16 @@ class Brief:
 class Orders:
     """What people and limits say at a named point of the loop. `end` gives the reason why to stop now, else None.
 
-    `iterations` replaces the assignment's number where a person changed it; hints are new since the last reading.
+    Stopping keeps the best and still judges it in full, unless `at_once`. `iterations`, `seconds` and `money_usd`
+    replace the assignment's limits from here on where a person changed them; hints are new since the last reading.
     """
 
     end: str | None = None
     hints: tuple[str, ...] = ()
     iterations: int | None = None
+    at_once: bool = False
+    seconds: float | None = None
+    money_usd: float | None = None
 
 
 # --- the ports --------------------------------------------------------------------------------------------------
@@ -235,7 +270,11 @@ class Coder(Protocol):
 
 
 class Conductor(Protocol):
-    """Reasons from the history to the next change. With the profile off it sees verdicts and times only."""
+    """Reasons from the history to the next change. With the profile off it sees verdicts and times only.
+
+    Asked once for each candidate of the next iteration; advices just given for it are the last in `history.advices`.
+    Asked only while some version is correct (`history.best`). The loop numbers the advice; `number` is ignored.
+    """
 
     def advise(self, assignment: Assignment, history: History, say: Say) -> Advice | NothingToGain: ...
 
@@ -243,12 +282,23 @@ class Conductor(Protocol):
 class Evaluator(Protocol):
     """Judges candidates on the run's device. `key` is the same again when a run is resumed: the work is not done twice.
 
-    `against` is another candidate's source to be timed against instead of the reference. Raises `JudgingFailed` where
-    the host could not judge, which says nothing of the candidate.
+    A key names its content too: another source comes under another key (at most 60 characters). `against` is another
+    candidate's source to be timed against instead of the reference; `real_headers` builds `load_inline` code with
+    Torch's own headers. `finishing` marks what is still done after a stop: only an order to end at once may interrupt
+    it. Raises `JudgingFailed` where the host could not judge, which says nothing of the candidate, and `Stopped`.
     """
 
     def evaluate(
-        self, key: str, source: str, tier: Tier, *, profile: bool, say: Say, against: str | None = None
+        self,
+        key: str,
+        source: str,
+        tier: Tier,
+        *,
+        profile: bool,
+        say: Say,
+        against: str | None = None,
+        real_headers: bool = False,
+        finishing: bool = False,
     ) -> Evaluation: ...
 
 
@@ -263,11 +313,23 @@ class Control(Protocol):
 
 
 class Stopped(Exception):
-    """The work in hand was stopped from outside (a person, a lost claim); raised out of a blocking port."""
+    """The work in hand was stopped by an order; raised out of a blocking port with the reason as message.
+
+    The loop journals it like a result, keeps the best and, unless `at_once`, still judges it in full. A worker that has
+    lost its claim raises something else, which leaves the loop with nothing journalled.
+    """
+
+    def __init__(self, reason: str = "Stopped.", *, at_once: bool = False, usage: Usage | None = None) -> None:
+        super().__init__(reason)
+        self.at_once = at_once
+        self.usage = usage or Usage()
 
 
 class Clock(Protocol):
-    """Seconds, never going back; journalled wherever the loop decides by it."""
+    """Seconds, never going back, not even when the run is resumed by another process (so: the wall's).
+
+    Journalled wherever the loop decides by it.
+    """
 
     def now(self) -> float: ...
 
@@ -326,11 +388,15 @@ class VersionKept:
 
 @dataclass(frozen=True)
 class VersionJudged:
-    """A version got a newer evaluation (full tier, real headers, against its rival)."""
+    """A version got a newer evaluation. `purpose` is `real_headers`, `rival` or `final`.
+
+    A rival's evaluation speaks of speed against another version (`rival_of`), not against the reference.
+    """
 
     number: int
     purpose: str
     evaluation: Evaluation
+    rival_of: int | None = None
 
 
 @dataclass(frozen=True)
@@ -363,6 +429,31 @@ class HintTaken:
 
 
 @dataclass(frozen=True)
+class CandidateDropped:
+    """What a coder wrote or couldn't write came to no version, and why."""
+
+    unwritten: Unwritten
+
+
+@dataclass(frozen=True)
+class ReplayEnded:
+    """A resumed run found a step whose inputs are no longer those it was recorded with; from here all is done anew.
+
+    The journal itself says it, before the step begins. Versions and advices from that step on are numbered again.
+    """
+
+    step: str
+
+
+class Ending(StrEnum):
+    """How a run ends: by itself, by an order, or because the machinery failed (which says nothing of any candidate)."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
 class RunEnded:
     """The loop's last word. `result` is the version to use (None: the reference stays), `attempt` the best one tried.
 
@@ -374,6 +465,7 @@ class RunEnded:
     attempt: int | None
     outcome: Outcome | None
     speedup: float
+    ending: Ending = Ending.FINISHED
 
 
 Fact = (
@@ -386,6 +478,8 @@ Fact = (
     | AdviceGiven
     | AdviceHeld
     | HintTaken
+    | CandidateDropped
+    | ReplayEnded
     | RunEnded
 )
 
@@ -403,8 +497,10 @@ class Journal(Protocol):
 
     `step` gives back what was recorded under `key`, or does it and records it. The facts that `tell` derives from a
     fresh result are told in the same transaction as the record is made, and never again on replay; `began` is told
-    before the work. `inputs` is digested: where the digest differs from the recorded one the replay ends there, is
-    said so, and the step and everything after it is done anew. The `say` handed to `do` streams the step's text.
+    before the work. `inputs` is digested (`apps.agents.journal.digest`): where the digest differs from the recorded one
+    the replay ends there, is said so (`ReplayEnded`), and the step and everything after it is done anew. The `say`
+    handed to `do` streams the step's text. What comes back is what a replay would give, fresh results included: it has
+    been to plain JSON data and back. What `do` raises passes through, and nothing is recorded.
     """
 
     def step(
