@@ -1,0 +1,57 @@
+"""Signing in and out, and what a person keeps about pages."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.contrib.auth import views as auth
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_POST
+
+from apps.people.forms import SignInForm
+from apps.people.models import Person
+
+_A_YEAR = 365 * 24 * 3600
+
+
+@method_decorator(login_not_required, name="dispatch")
+class SignIn(auth.LoginView):
+    """Name and password; then to where the person was going."""
+
+    template_name = "people/sign_in.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+
+sign_in = SignIn.as_view()
+sign_out = login_not_required(auth.LogoutView.as_view())
+
+
+@require_POST
+@login_not_required
+def theme(request: HttpRequest) -> HttpResponse:
+    """Keeps the theme with the person, and in a cookie for the pages before sign-in. Empty follows the system."""
+    chosen = request.POST.get("theme", "")
+    if chosen not in ("", "light", "dark"):
+        return HttpResponseBadRequest("A theme is light, dark or empty.")
+    if request.user.is_authenticated:
+        Person.objects.filter(pk=cast(Person, request.user).pk).update(theme=chosen)
+    answer = HttpResponse(status=204)
+    answer.set_cookie("theme", chosen, max_age=_A_YEAR, samesite="Lax")
+    return answer
+
+
+@login_not_required
+def link(request: HttpRequest) -> HttpResponse:
+    """Says that the server is there, to pages that have no socket."""
+    return HttpResponse(status=204)
+
+
+@login_not_required
+def locked_out(request: HttpRequest, credentials: dict[str, str] | None = None, *args: object) -> HttpResponse:
+    """Too many wrong passwords: says how long to wait."""
+    from django.shortcuts import render
+
+    return render(request, "people/locked_out.html", status=429)

@@ -1,0 +1,84 @@
+"""Tags and filters that every page uses: figures, times, the address with one thing changed, the theme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.people.models import Person
+from apps.people.permissions import Action, may
+from apps.runs.presentation import figures
+
+register = template.Library()
+
+_FILTERS: dict[str, Callable[..., str]] = {
+    "bytes": figures.size,
+    "count": figures.count,
+    "duration": figures.duration,
+    "milliseconds": figures.milliseconds,
+    "money": figures.money,
+    "percent": figures.percent,
+    "ratio": figures.ratio,
+    "significant": figures.significant,
+}
+for _name, _function in _FILTERS.items():
+    register.filter(_name, _function)
+
+
+@register.simple_tag(takes_context=True)
+def when(context: dict[str, Any], at: datetime | None, style: str = "relative") -> str | SafeString:
+    """A time as people say it ("3 minutes ago"), the exact one on hover, in the viewer's zone."""
+    if at is None:
+        return figures.NOT_KNOWN
+    person = getattr(context.get("request"), "user", None)
+    zone = format_html(' time-zone="{}"', person.time_zone) if isinstance(person, Person) and person.time_zone else ""
+    exact = timezone.localtime(at).strftime("%Y-%m-%d %H:%M UTC")
+    return format_html(
+        '<relative-time datetime="{}" tense="past" format="{}"{}>{}</relative-time>', at.isoformat(), style, zone, exact
+    )
+
+
+@register.simple_tag(takes_context=True)
+def with_query(context: dict[str, Any], **changes: Any) -> str:
+    """The page's own address with some of its query changed; None or "" takes a name out. Pages start over."""
+    query = context["request"].GET.copy()
+    query.pop("page", None)
+    for name, value in changes.items():
+        if value in (None, ""):
+            query.pop(name, None)
+        else:
+            query[name] = value
+    return f"?{query.urlencode()}" if query else "?"
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: dict[str, Any]) -> str | SafeString:
+    """The theme attribute of the page: what the person chose, else what this browser chose, else the system's."""
+    request: HttpRequest | None = context.get("request")
+    if request is None:
+        return ""
+    person = getattr(request, "user", None)
+    chosen = person.theme if isinstance(person, Person) else request.COOKIES.get("theme", "")
+    return format_html(' data-theme="{}"', chosen) if chosen in ("light", "dark") else ""
+
+
+@register.inclusion_tag("parts/nav_link.html", takes_context=True)
+def nav_link(context: dict[str, Any], name: str, title: str, also: str = "", hotkey: str = "") -> dict[str, Any]:
+    """A link of the main menu, marked where the page shown belongs to it."""
+    match = getattr(context.get("request"), "resolver_match", None)
+    here = match is not None and match.url_name in {name, *also.split()}
+    return {"address": reverse(name), "title": title, "here": here, "hotkey": hotkey}
+
+
+@register.simple_tag(takes_context=True)
+def allowed(context: dict[str, Any], action: str, thing: object = None) -> bool:
+    """Whether the viewer may do `action` to `thing`, so that pages offer only what will be let through."""
+    return may(context["request"].user, Action(action), thing)

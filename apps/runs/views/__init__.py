@@ -1,0 +1,1 @@
+"""Pages. Each view asks `may`, calls one service or presentation, and renders."""

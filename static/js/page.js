@@ -1,0 +1,10 @@
+/** What every page does: keys, theme, dialogs, and news from htmx about failures. */
+import { installKeys } from "./keys.js";
+import { installTheme } from "./theme.js";
+import { installLink } from "./link.js";
+import { installForms } from "./forms.js";
+
+installKeys();
+installTheme();
+installLink();
+installForms();
