@@ -1,0 +1,104 @@
+"""The Verifier's words: what a judgement said about building and checking, and of an error the part that matters.
+
+The judging itself is the host's (`apps.agents.ports.Evaluator`); here its findings become text that a Coder can repair
+from and a person can read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from apps.kernels.evaluation import Evaluation, Trial, Verdict
+
+# A repair needs the first errors with their context; the rest of a compiler's output mostly follows from those.
+LONGEST_ERROR = 40  # lines
+_FAULT = re.compile(r"\b(fatal error|error|undefined reference|undefined symbol|Error)\b|^E\s|^\w*(Error|Exception):")
+_NOISE = re.compile(r"^\s*(In file included from|from .*:\d+[,:]|compilation terminated)|\bwarning:|\bnote: candidate")
+_TEMPORARY = re.compile(r"(/[\w.+-]+)+/([\w.+-]+\.(?:cpp|cc|cu|h|hpp|py|so|o))\b")
+
+_HEADLINES = {
+    Verdict.CORRECT: "Builds and is correct",
+    Verdict.INCORRECT: "Computes something else than the reference",
+    Verdict.BUILD_FAILED: "Does not build",
+    Verdict.CRASHED: "Crashes",
+    Verdict.TIMED_OUT: "Takes too long",
+    Verdict.OUT_OF_MEMORY: "Takes more memory than it may",
+    Verdict.REJECTED: "Is rejected: it does not do the work it claims to do",
+}
+
+
+def summary(evaluation: Evaluation) -> str:
+    """One line: the verdict with its reason or, for a correct candidate, how well it held."""
+    headline = _HEADLINES[evaluation.verdict]
+    if evaluation.verdict is Verdict.CORRECT:
+        checks = evaluation.correctness
+        error = "" if checks.max_error is None else f", worst error {_error(checks.max_error, checks.tolerance)}"
+        return f"{headline}: {checks.passed} of {checks.trials} checks passed{error}."
+    reason = _reason(evaluation)
+    return f"{headline}: {reason}" if reason else f"{headline}."
+
+
+def report(evaluation: Evaluation) -> str:
+    """The whole of it, for people and for repairs: verdict, rules broken, failed checks, the error that matters."""
+    parts = [summary(evaluation)]
+    parts += [f"Rule {rejection.rule} at {rejection.where}: {rejection.detail}" for rejection in evaluation.rejections]
+    failed = [trial for trial in evaluation.correctness.details if not trial.passed]
+    parts += [_trial(trial) for trial in failed[:5]]
+    if len(failed) > 5:
+        parts.append(f"... and {len(failed) - 5} more checks failed.")
+    if evaluation.verdict is not Verdict.CORRECT:
+        parts.append(error_that_matters(evaluation.build.log if _is_build(evaluation) else evaluation.detail))
+    parts += [f"Specialised: {tried.name}. {tried.detail}" for tried in evaluation.robustness if not tried.holds]
+    if evaluation.library_calls:
+        parts.append("Library calls: " + ", ".join(evaluation.library_calls))
+    if evaluation.build.seconds is not None:
+        parts.append(f"Build {evaluation.build.seconds:.2f} s, judgement {evaluation.seconds:.2f} s.")
+    return "\n".join(part for part in parts if part)
+
+
+def error_that_matters(log: str, lines: int = LONGEST_ERROR) -> str:
+    """Of a compiler's or an interpreter's output the errors with the lines that show them, at most `lines` lines.
+
+    Directories are left out (they are the jail's and mean nothing outside). Where no error is recognised the end of the
+    output is given: that is where most tools say what went wrong.
+    """
+    kept = [_TEMPORARY.sub(r"\2", line.rstrip()) for line in log.splitlines() if line.strip()]
+    kept = [line for line in kept if not _NOISE.search(line)]
+    faults = [i for i, line in enumerate(kept) if _FAULT.search(line)]
+    if not faults:
+        return "\n".join(kept[-lines:])
+    shown: list[int] = []
+    for fault in faults:  # a compiler shows the line and a caret below the error
+        shown += [
+            i for i in range(fault, min(fault + 3, len(kept))) if i not in shown and (i == fault or i not in faults)
+        ]
+    text = [kept[i] for i in sorted(shown)[:lines]]
+    if len(shown) > lines:
+        text.append(f"... {len(faults)} errors in all.")
+    return "\n".join(text)
+
+
+def _is_build(evaluation: Evaluation) -> bool:
+    return evaluation.verdict is Verdict.BUILD_FAILED and bool(evaluation.build.log)
+
+
+def _reason(evaluation: Evaluation) -> str:
+    if evaluation.rejections:
+        first = evaluation.rejections[0]
+        return f"{first.detail} ({first.rule}, {first.where})"
+    if _is_build(evaluation):
+        return next(iter(error_that_matters(evaluation.build.log).splitlines()), "")
+    if evaluation.detail:
+        return evaluation.detail.strip().splitlines()[-1]
+    failed = next((trial for trial in evaluation.correctness.details if not trial.passed), None)
+    return _trial(failed) if failed else ""
+
+
+def _trial(trial: Trial) -> str:
+    shape = "x".join(map(str, trial.shape)) or "scalar"
+    error = "" if trial.error is None else f": error {_error(trial.error, trial.tolerance)}"
+    return f"Check {trial.name} ({shape} {trial.dtype}){error}{'. ' if trial.detail else ''}{trial.detail}"
+
+
+def _error(error: float, tolerance: float | None) -> str:
+    return f"{error:.2g}" + ("" if tolerance is None else f" where {tolerance:.2g} is allowed")
