@@ -1,0 +1,25 @@
+"""The jail: foreign code runs in forks of a zygote that see nothing of the host and die with the judge."""
+
+from __future__ import annotations
+
+from apps.kernels.jail.channel import Channel, ChannelBroken, ChannelTimeout
+from apps.kernels.jail.isolation import best_mode, compilers, isolation, isolation_level
+from apps.kernels.jail.jailed import Ended, Jailed, JailFailed
+from apps.kernels.jail.limits import Limits
+from apps.kernels.jail.zygote import Zygote, ZygoteFailed
+
+__all__ = [
+    "Channel",
+    "ChannelBroken",
+    "ChannelTimeout",
+    "Ended",
+    "JailFailed",
+    "Jailed",
+    "Limits",
+    "Zygote",
+    "ZygoteFailed",
+    "best_mode",
+    "compilers",
+    "isolation",
+    "isolation_level",
+]

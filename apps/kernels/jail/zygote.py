@@ -1,0 +1,209 @@
+"""The judge's side of the zygote: start it once, spawn any number of jailed processes from it.
+
+with Zygote() as zygote:
+    with zygote.spawn("apps.kernels.inside.oracle:main", {...}, limits=Limits()) as jailed:
+        answer = jailed.receive(10.0)
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from apps.kernels.jail import namespaces
+from apps.kernels.jail.jailed import Jailed
+from apps.kernels.jail.limits import Limits
+from apps.kernels.plain import Plain, to_plain
+
+CODE_ROOT = str(Path(__file__).resolve().parents[3])
+BOOT = "import sys; sys.path.append(sys.argv[1]); from apps.kernels.jail.nursery import main; main(int(sys.argv[2]))"
+START_SECONDS = 120.0
+FIRST_OWNER, OWNERS = 62000, 3000  # users of jailed processes where the judge is root; none of them exists
+_numbers = itertools.count(secrets.randbelow(OWNERS))
+
+
+class ZygoteFailed(Exception):
+    """The zygote did not start, or is gone; the message says why."""
+
+
+class Zygote:
+    """A process with torch imported that forks jailed processes; usable for many judgements and from any thread.
+
+    `mode` is root, user or light (see `isolation.best_mode`); None finds out what this host can do.
+    """
+
+    def __init__(self, mode: str | None = None) -> None:
+        self._wanted_mode = mode
+        self.mode = mode or "light"
+        self.torch = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._lock = threading.Lock()
+        self._place = ""
+        self._preloaded: set[str] = set()
+        self.read_only = _readable_prefixes()
+
+    def start(self) -> Zygote:
+        """Start it, if it isn't running; importing torch takes a second or two. Raises `ZygoteFailed`."""
+        if self.alive:
+            return self
+        from apps.kernels.jail.isolation import best_mode
+
+        self.mode = self._wanted_mode or best_mode()
+        self._place = tempfile.mkdtemp(prefix="pragma-jail-")
+        Path(self._place).chmod(0o711)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-I", "-X", "faulthandler=0", "-c", BOOT, CODE_ROOT, str(theirs.fileno())]
+        self._process = subprocess.Popen(
+            command,
+            env={},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=[theirs.fileno()],
+            cwd="/",
+            start_new_session=True,
+        )
+        theirs.close()
+        self._control = ours
+        self._preloaded = set()
+        ready = self._reply(START_SECONDS)
+        self.torch = str(ready.get("torch", ""))
+        if ready.get("threads") != 1:
+            raise ZygoteFailed("importing torch started threads; a fork of such a process may hang")
+        return self
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._process is not None and self._process.poll() is None and self._control is not None
+
+    @property
+    def pid(self) -> int | None:
+        """The zygote's process id."""
+        return self._process.pid if self._process else None
+
+    def preload(self, modules: Sequence[str]) -> None:
+        """Import more modules once, so that no jailed process pays for them (torch.compile's take 2.5 s)."""
+        wanted = [name for name in modules if name not in self._preloaded]
+        if not wanted:
+            return
+        with self._lock:
+            self._send({"preload": wanted}, [])
+            self._reply(START_SECONDS)
+            self._preloaded.update(wanted)
+
+    def spawn(
+        self,
+        entry: str,
+        payload: Plain,
+        *,
+        limits: Limits | None = None,
+        files: Sequence[int] = (),
+        perturb: int = 0,
+    ) -> Jailed:
+        """Fork, lock in, and run `entry` ("module:function") with (channel, payload).
+
+        `files` are descriptors it inherits, found as `channel.files`. It starts in the build phase; its code ends that
+        itself with `inside.phases.close_building()`, which the judge verifies from outside.
+        """
+        self.start()
+        limits = limits or Limits()
+        number = next(_numbers)
+        owner = FIRST_OWNER + number % OWNERS
+        place = str(Path(self._place) / str(number))
+        Path(place).mkdir(mode=0o700)
+        channel, their_channel = socket.socketpair()
+        status, their_status = socket.socketpair()
+        output, their_output = os.pipe()
+        job = {
+            "entry": entry,
+            "mode": self.mode,
+            "place": place,
+            "owner": owner,
+            "read_only": list(self.read_only),
+            "limits": to_plain(limits),
+            "perturb": perturb,
+        }
+        handed = [their_channel.fileno(), their_status.fileno(), their_output, *files]
+        try:
+            with self._lock:
+                self._send(job, handed)
+                reply = self._reply(20.0)
+        finally:
+            their_channel.close()
+            their_status.close()
+            os.close(their_output)
+        if "keeper" not in reply:
+            raise ZygoteFailed(f"the zygote could not fork: {reply.get('error', reply)}")
+        jailed = Jailed(int(reply["keeper"]), channel, status, output, place, self.mode, limits)
+        jailed.begin(payload)
+        return jailed
+
+    def close(self) -> None:
+        """End it and everything it forked."""
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._process is not None:
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            if self._process.stderr:
+                self._process.stderr.close()
+            self._process = None
+        if self._place:
+            shutil.rmtree(self._place, ignore_errors=True)
+
+    def __enter__(self) -> Zygote:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _send(self, message: Plain, descriptors: list[int]) -> None:
+        assert self._control is not None
+        try:
+            socket.send_fds(self._control, [json.dumps(message).encode()], descriptors)
+        except OSError as problem:
+            raise ZygoteFailed(f"the zygote is gone: {problem}") from None
+
+    def _reply(self, timeout: float) -> dict[str, Plain]:
+        assert self._control is not None
+        self._control.settimeout(timeout)
+        try:
+            data = self._control.recv(1 << 16)
+        except OSError as problem:
+            raise ZygoteFailed(f"the zygote does not answer: {problem}") from None
+        if not data:
+            said = ""
+            if self._process and self._process.stderr:
+                said = self._process.stderr.read().decode("utf-8", "replace").strip()[-600:]
+            raise ZygoteFailed(f"the zygote ended: {said or 'no reason given'}")
+        reply: dict[str, Plain] = json.loads(data)
+        return reply
+
+
+def _readable_prefixes() -> tuple[str, ...]:
+    """Where Python and its packages lie, as far as that isn't under the system's own directories."""
+    found = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
+    found |= {str(Path(path).resolve()) for path in found}
+    outside = {p for p in found if not any(p == s or p.startswith(s + "/") for s in namespaces.SYSTEM)}
+    existing = sorted(p for p in outside if Path(p).is_dir() and p != "/")
+    return tuple(p for p in existing if not any(p.startswith(q + "/") for q in existing if q != p))
