@@ -1,0 +1,135 @@
+"""The journal in the database: nothing is paid for twice, and what a step led to is committed with its record.
+
+The rules are those of `apps.agents.ports.Journal`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+
+from apps.agents.journal import digest
+from apps.agents.ports import Fact, ReplayEnded, Say, StepBegan, StepKey
+from apps.kernels.plain import Plain, from_plain, to_plain
+from apps.runs import claims, drafts
+from apps.runs.beat import Hold
+from apps.runs.models import Draft, JournalEntry, Run
+from apps.runs.recorder import Recorder
+
+T = TypeVar("T")
+
+# A database that is away for a moment (restarted, locked) must not cost a step that is already paid for.
+_PATIENCE = 120.0  # seconds
+_PAUSE = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class RunJournal:
+    """The journal of one run, as one worker keeps it."""
+
+    def __init__(self, hold: Hold, recorder: Recorder) -> None:
+        self._hold = hold
+        self._recorder = recorder
+        self._run_id = hold.claim.run_id
+        rows = JournalEntry.objects.filter(run_id=self._run_id).order_by("position")
+        self._known = {row.key: row for row in rows}
+        self._next = max((row.position for row in self._known.values()), default=-1) + 1
+
+    def step(
+        self,
+        key: StepKey,
+        inputs: Plain,
+        kind: type[T],
+        do: Callable[[Say], T],
+        *,
+        began: StepBegan | None = None,
+        tell: Callable[[T], Sequence[Fact]] = lambda result: (),
+    ) -> T:
+        """See `apps.agents.ports.Journal.step`. Raises `ClaimLost` or `Leaving` where this worker must not go on."""
+        name, inputs_digest = str(key), digest(inputs)
+        known = self._known.get(name)
+        if known is not None and known.inputs == inputs_digest:
+            return from_plain(kind, known.result)
+        self._hold.check()
+        if known is not None:
+            self._end_replay(name)
+        if began is not None:
+            self._write(lambda: self._recorder.record(name, [began]))
+        plain = storable(to_plain(self._do(do, began)))
+        result = from_plain(kind, plain)
+        entry = JournalEntry(run_id=self._run_id, position=self._next, key=name, inputs=inputs_digest, result=plain)
+        self._write(lambda: self._commit(entry, tell(result)))
+        self._known[name] = entry
+        self._next += 1
+        return result
+
+    def _do(self, do: Callable[[Say], T], began: StepBegan | None) -> T:
+        """The work, its text streaming into a draft."""
+        if began is None:
+            return do(lambda text: None)
+        draft = drafts.writer.open(self._hold.claim, began)
+        try:
+            return do(draft.say)
+        finally:
+            drafts.writer.close(draft)
+
+    def _commit(self, entry: JournalEntry, facts: Sequence[Fact]) -> None:
+        if JournalEntry.objects.filter(run_id=self._run_id, key=entry.key, inputs=entry.inputs).exists():
+            return  # the commit before this one went through, only its answer was lost
+        entry.pk = None
+        entry.save(force_insert=True)
+        Draft.objects.filter(run_id=self._run_id, step=entry.key).delete()
+        Run.objects.filter(pk=self._run_id).update(fruitless=0)
+        self._recorder.record(entry.key, facts)
+
+    def _end_replay(self, name: str) -> None:
+        self._write(lambda: self._recorder.record(name, [ReplayEnded(name)]))
+        first = self._known[name].position
+        self._known = {key: row for key, row in self._known.items() if row.position < first}
+        self._next = first
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Do `write` in one transaction with the run held, patient with a database that is away for a moment."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                with transaction.atomic():
+                    claims.hold(self._hold.claim)
+                    write()
+                return
+            except (OperationalError, InterfaceError) as problem:
+                if time.monotonic() > until:
+                    raise
+                log.warning("Run %s: the database is away, trying again: %s", self._run_id, problem)
+                close_quietly()
+                self._hold.wait(_PAUSE)
+
+
+def close_quietly() -> None:
+    """Drop this thread's connection, whatever state it is in."""
+    try:
+        connection.close()
+    except DatabaseError:
+        connection.connection = None
+
+
+def storable(plain: Plain) -> Plain:
+    """Plain data as every database can keep it: through JSON, without NUL characters and halves of surrogate pairs."""
+    text = json.dumps(_cleaned(plain))
+    return json.loads(text)
+
+
+def _cleaned(plain: Plain) -> Plain:
+    if isinstance(plain, str):
+        return plain.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+    if isinstance(plain, dict):
+        return {_cleaned(key): _cleaned(value) for key, value in plain.items()}
+    if isinstance(plain, list):
+        return [_cleaned(item) for item in plain]
+    return plain
