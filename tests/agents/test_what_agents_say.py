@@ -39,7 +39,7 @@ def test_a_flood_of_errors_is_cut_and_counted() -> None:
 
 
 def test_of_a_traceback_the_error_is_kept() -> None:
-    trace = 'Traceback (most recent call last):\n  File "/jail/c.py", line 3\n    x = 1 / 0\nZeroDivisionError: division by zero'
+    trace = 'Traceback (most recent call last):\n  File "c.py"\n    x = 1 / 0\nZeroDivisionError: division by zero'
     assert "ZeroDivisionError: division by zero" in verifier.error_that_matters(trace)
 
 
