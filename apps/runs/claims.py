@@ -142,3 +142,11 @@ def fail_hopeless(run_id: int) -> bool:
         data |= {"result": None, "attempt": None, "outcome": None, "speedup": None}
         events.append(run_id, [Entry("run_ended", f"Failed: {reason}", Agent.RUN, level=Level.ERROR, data=data)])
     return True
+
+
+def fail(claim: Claim, reason: str) -> None:
+    """End the run as failed for a reason that another attempt can't mend."""
+    data: dict[str, Plain] = {"reason": reason, "ending": Ending.FAILED.value}
+    data |= {"result": None, "attempt": None, "outcome": None, "speedup": None}
+    entry = Entry("run_ended", f"Failed: {reason}", Agent.RUN, level=Level.ERROR, data=data)
+    _let_go(claim, entry, state=RunState.FAILED, reason=reason, finished_at=timezone.now())

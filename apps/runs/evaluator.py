@@ -1,0 +1,122 @@
+"""The run's device as the loop sees it: a judgement is a job's row, submitted once under its key and waited for.
+
+A resumed run finds the job under the same key, done or still going, so that no device works twice.
+"""
+
+from __future__ import annotations
+
+from django.db import InterfaceError, OperationalError
+
+from apps.agents.ports import Assignment, JudgingFailed, Say, Stopped
+from apps.hosts import jobs
+from apps.hosts.models import Job, JobKind, JobState
+from apps.kernels.evaluation import Evaluation, EvaluationRequest, Tier
+from apps.kernels.plain import BadPlain, from_plain, to_plain
+from apps.runs.beat import Hold
+from apps.runs.control import StopOrder, stop_order
+from apps.runs.journal import close_quietly
+from apps.runs.models import Run
+
+_LOOK_EVERY = 0.1  # seconds, while a job is under way: its news are shown as they come
+_LOOK_EVERY_WAITING = 0.5
+
+
+class JobEvaluator:
+    """`apps.agents.ports.Evaluator` over the queue of the run's device."""
+
+    def __init__(self, hold: Hold, run: Run, assignment: Assignment) -> None:
+        self._hold = hold
+        self._run = run
+        self._assignment = assignment
+
+    def evaluate(
+        self,
+        key: str,
+        source: str,
+        tier: Tier,
+        *,
+        profile: bool,
+        say: Say,
+        against: str | None = None,
+        real_headers: bool = False,
+        finishing: bool = False,
+    ) -> Evaluation:
+        """See `apps.agents.ports.Evaluator.evaluate`."""
+        request = EvaluationRequest(
+            problem=self._assignment.problem,
+            candidate=source,
+            language=self._assignment.language,
+            policy=self._assignment.policy,
+            tier=tier,
+            overrides=self._assignment.overrides,
+            profile=profile,
+            against=against,
+            real_headers=real_headers,
+            allow_weak_isolation=self._assignment.allow_weak_isolation,
+        )
+        job = jobs.submit(
+            key=f"run:{self._run.pk}:{key}",
+            kind=JobKind.EVALUATE,
+            device=self._run.device,
+            request=to_plain(request),
+            origin=f"run {self._run.pk}",
+            owner=self._run.owner,
+            deadline_seconds=request.deadline_seconds,
+        )
+        return self._outcome(self._wait(job.pk, say, finishing=finishing))
+
+    def _wait(self, job_id: int, say: Say, *, finishing: bool) -> Job:
+        """The job once it is over. Its news are said as they come; an order to stop cancels it."""
+        told = News()
+        while True:
+            try:
+                job = Job.objects.defer("request").get(pk=job_id)
+                if job.is_over:
+                    return job
+                told.tell(job, say)
+                self._heed_stop(job, finishing=finishing)
+            except (OperationalError, InterfaceError):
+                close_quietly()
+                job = None
+            busy = job is not None and job.state == JobState.RUNNING
+            self._hold.wait(_LOOK_EVERY if busy else _LOOK_EVERY_WAITING)
+
+    def _heed_stop(self, job: Job, *, finishing: bool) -> None:
+        order: StopOrder | None = stop_order(Run.objects.only("pk", "state").get(pk=self._run.pk))
+        if order is None or (finishing and not order.at_once):
+            return
+        jobs.cancel(job, order.reason)
+        raise Stopped(order.reason, at_once=order.at_once)
+
+    def _outcome(self, job: Job) -> Evaluation:
+        if job.state == JobState.DONE:
+            try:
+                return from_plain(Evaluation, job.result)
+            except BadPlain as problem:
+                raise JudgingFailed(f"{self._run.device} sent a result that can't be read: {problem}") from None
+        if job.state == JobState.CANCELLED:
+            raise JudgingFailed(f"The job on {self._run.device} was cancelled: {job.error or 'no reason was given'}.")
+        raise JudgingFailed(f"{self._run.device} could not judge: {job.error or 'it gave no reason'}")
+
+
+class News:
+    """Turns a job's stage and message into lines of streaming text, each said once."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def tell(self, job: Job, say: Say) -> None:
+        """Say what is new."""
+        line = _news(job)
+        if line != self._last:
+            say(line + "\n")
+            self._last = line
+
+
+def _news(job: Job) -> str:
+    if job.state == JobState.WAITING:
+        return "waiting for the device"
+    if job.state == JobState.SENT:
+        return "sent to the device"
+    share = f" ({job.fraction:.0%})" if job.fraction is not None else ""
+    return f"{job.stage or 'running'}: {job.message}{share}" if job.message else f"{job.stage or 'running'}{share}"

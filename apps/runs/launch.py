@@ -1,0 +1,211 @@
+"""Launching a run: an order is checked as a whole, then the run (and its twin) is created, or nothing is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+
+from django.db import transaction
+
+from apps.agents.coders import BUILTIN, UnknownCoder, check_coder
+from apps.agents.ports import Agent, Seed
+from apps.hosts.models import Device
+from apps.kernels.evaluation import Language, Policy
+from apps.kernels.plain import Plain, to_plain
+from apps.people.models import Person
+from apps.runs import events, queue
+from apps.runs.events import Entry
+from apps.runs.models import Problem, Run, Sizing, SizingState
+from apps.runs.problems import Overrides, sizing_for
+from apps.runs.refusals import LaunchRefused, Refused
+from apps.runs.steering import ITERATIONS_LIMIT
+
+CANDIDATES_LIMIT = 8
+
+
+@dataclass(frozen=True)
+class LaunchOrder:
+    """What a person asks for. `device` is HOST/DEVICE; with `twins` the run gets a twin with the profile off."""
+
+    problem: Problem
+    device: str
+    overrides: Overrides = field(default_factory=dict)
+    language: str = Language.CPP.value
+    policy: str = Policy.LIBRARY.value
+    coder: str = BUILTIN
+    iterations: int = 8
+    candidates: int = 1
+    profile: bool = True
+    twins: bool = False
+    goal: float | None = None
+    seconds: float | None = None
+    money_usd: Decimal | None = None
+    seeds: tuple[Seed, ...] = ()
+    notes: str = ""
+
+
+def launch(person: Person | None, order: LaunchOrder) -> Run:
+    """Create the run the order asks for and put it into the queue. Raises `LaunchRefused`; then nothing was created.
+
+    With `order.twins` the run returned has the profile on and `run.twin` is the same with it off.
+    """
+    language, policy = _words(order)
+    _check_numbers(order)
+    _check_coder(order.coder)
+    device = _device(order.device, language)
+    with transaction.atomic():
+        sizing = ready_sizing(order.problem, order.overrides)
+        run = _create(person, order, sizing, device, policy)
+        if order.twins:
+            run.twin = _create(person, replace(order, profile=False), sizing, device, policy)
+            run.save(update_fields=["twin"])
+        for one in [run, run.twin] if run.twin else [run]:
+            _announce(one, person, twin=run.twin if one is run else run)
+    return run
+
+
+def again(run: Run, by: Person | None) -> Run:
+    """Launch the same run once more."""
+    return launch(by, order_of(run))
+
+
+def order_of(run: Run) -> LaunchOrder:
+    """The order that would launch this run again; for the page that lets a person change it first."""
+    return LaunchOrder(
+        problem=run.problem,
+        device=str(run.device),
+        overrides=run.sizing.overrides,
+        language=run.language,
+        policy=run.policy,
+        coder=run.coder,
+        iterations=run.iterations,
+        candidates=run.candidates,
+        profile=run.profile,
+        goal=run.goal,
+        seconds=run.seconds_limit,
+        money_usd=run.money_limit_usd,
+        seeds=tuple(Seed(**seed) for seed in run.seeds),
+        notes=run.notes,
+    )
+
+
+def ready_sizing(problem: Problem, overrides: Overrides) -> Sizing:
+    """The problem at those sizes, once a host has found its facts. Raises `LaunchRefused` saying what to wait for."""
+    try:
+        sizing = sizing_for(problem, overrides)
+    except Refused as refusal:
+        raise LaunchRefused(refusal.message, refusal.field or "overrides") from None
+    if sizing.state == SizingState.READY:
+        return sizing
+    if sizing.state == SizingState.REFUSED:
+        raise LaunchRefused(f"{problem.title} can't be judged at these sizes: {sizing.refusal}", "problem")
+    raise LaunchRefused(
+        f"{problem.title} is still being looked at by a host at these sizes; launch it once its facts are there.",
+        "problem",
+    )
+
+
+def _create(person: Person | None, order: LaunchOrder, sizing: Sizing, device: Device, policy: Policy) -> Run:
+    return Run.objects.create(
+        problem=order.problem,
+        sizing=sizing,
+        device=device,
+        language=order.language,
+        policy=policy.value,
+        coder=order.coder,
+        iterations=order.iterations,
+        candidates=order.candidates,
+        profile=order.profile,
+        goal=order.goal,
+        seconds_limit=order.seconds,
+        money_limit_usd=order.money_usd,
+        seeds=[to_plain(seed) for seed in order.seeds],
+        notes=order.notes,
+        owner=person,
+    )
+
+
+def _announce(run: Run, person: Person | None, twin: Run | None) -> None:
+    data: dict[str, Plain] = {
+        "coder": run.coder,
+        "language": run.language,
+        "policy": run.policy,
+        "device": str(run.device),
+        "iterations": run.iterations,
+        "profile": run.profile,
+        "twin": twin.pk if twin else None,
+        "by": str(person) if person else "",
+    }
+    profile = "" if run.profile else ", profile off"
+    by = f" by {person}" if person else ""
+    text = f"Launched{by}: {run.problem} on {run.device} in {run.language}, coder {run.coder}{profile}"
+    events.append(run.pk, [Entry("launched", text, Agent.RUN, data=data)])
+    queue.wake_on_commit(run.pk)
+
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+
+def _words(order: LaunchOrder) -> tuple[Language, Policy]:
+    try:
+        language = Language(order.language)
+    except ValueError:
+        known = ", ".join(language.value for language in Language)
+        raise LaunchRefused(f"{order.language!r} is no language PRAGMA knows. It knows {known}.", "language") from None
+    try:
+        return language, Policy(order.policy)
+    except ValueError:
+        known = ", ".join(policy.value for policy in Policy)
+        raise LaunchRefused(f"{order.policy!r} is no policy. Choose one of {known}.", "policy") from None
+
+
+def _check_numbers(order: LaunchOrder) -> None:
+    if not 1 <= order.iterations <= ITERATIONS_LIMIT:
+        raise LaunchRefused(f"Iterations must lie between 1 and {ITERATIONS_LIMIT}.", "iterations")
+    if not 1 <= order.candidates <= CANDIDATES_LIMIT:
+        raise LaunchRefused(f"Candidates an iteration must lie between 1 and {CANDIDATES_LIMIT}.", "candidates")
+    if order.goal is not None and order.goal <= 1:
+        raise LaunchRefused("The goal is a speed-up, so it must be more than 1.", "goal")
+    if order.seconds is not None and order.seconds <= 0:
+        raise LaunchRefused("The time limit must be more than 0 seconds.", "seconds")
+    if order.money_usd is not None and order.money_usd < 0:
+        raise LaunchRefused("The money limit can't be less than 0.", "money_usd")
+    if order.twins and not order.profile:
+        raise LaunchRefused("Twins are one run with the profile on and one with it off: leave it on.", "profile")
+
+
+def _check_coder(coder: str) -> None:
+    try:
+        check_coder(coder)
+    except UnknownCoder as unknown:
+        raise LaunchRefused(str(unknown), "coder") from None
+
+
+def _device(name: str, language: Language) -> Device:
+    host_name, _, device_name = name.partition("/")
+    device = Device.objects.select_related("host").filter(host__name=host_name, name=device_name, retired=False).first()
+    if device is None:
+        there = ", ".join(str(one) for one in Device.objects.select_related("host").filter(retired=False)) or "none yet"
+        raise LaunchRefused(f"There is no device {name!r}. Devices: {there}.", "device")
+    if refusal := why_not(device, language):
+        raise LaunchRefused(refusal, "device" if language.value in device.languages else "language")
+    return device
+
+
+def why_not(device: Device, language: Language) -> str | None:
+    """Why that device can't take a run in that language now, with what to do; None where it can."""
+    host = device.host
+    if not host.is_online():
+        return f"Host {host.name} is offline: its station has not been heard lately. Start it there, or choose another."
+    if not host.enabled:
+        return f"Host {host.name} is drained. Enable it on its page, or choose another."
+    if language.value not in device.languages:
+        can = ", ".join(device.languages) or "nothing yet: see what its page says is missing"
+        return f"{device} can't judge {language.value}. It can judge {can}."
+    facts = host.facts
+    if facts is not None and facts.isolation_level == "weak" and host.weak_isolation_allowed_by_id is None:
+        return (
+            f"Host {host.name} can't isolate generated code well enough. "
+            "See on its page what is missing; an admin can allow it there."
+        )
+    return None
