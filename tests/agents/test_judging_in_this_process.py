@@ -75,5 +75,5 @@ def test_the_wall_goes_on_between_two_processes() -> None:
 
 
 def test_a_model_as_coder_is_refused_with_what_can_be_used() -> None:
-    with pytest.raises(UnknownCoder, match="'gpt-9'.*use 'builtin'"):
+    with pytest.raises(UnknownCoder, match=r"'gpt-9'.*use 'builtin'"):
         coder_named("gpt-9")
