@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import platform
 from collections.abc import Callable
@@ -15,7 +14,8 @@ from apps.kernels.host.devices import devices
 from apps.kernels.host.processor import cpu_quota, processor, read_text, usable_memory
 from apps.kernels.host.store import measurements_directory, read_measurement
 from apps.kernels.host.toolchains import host_compiler, toolchains, torch_version
-from apps.kernels.machine import Ceilings, HostReport, Isolation
+from apps.kernels.jail.isolation import isolation, isolation_level
+from apps.kernels.machine import Ceilings, HostReport
 from apps.kernels.plain import Plain
 
 
@@ -34,7 +34,6 @@ def host_report(*, quick: bool = False, observe: Callable[[Progress], None] = la
     if kept := kept_ceilings():
         environment["ceilings_measured"] = kept.measured
     tools, torch, counters = toolchains(), torch_version(), hardware_counters()
-    isolation, level = _isolation()
     languages = ("cpp",) if torch and host_compiler() and platform.system() == "Linux" else ()
     return HostReport(
         cpu_model=here.model,
@@ -46,8 +45,8 @@ def host_report(*, quick: bool = False, observe: Callable[[Progress], None] = la
         toolchains=tools,
         torch=torch,
         ceilings=measured,
-        isolation=isolation,
-        isolation_level=level,
+        isolation=isolation(),
+        isolation_level=isolation_level(),
         counters=counters.available,
         counters_detail=counters.detail,
         noise=stored_noise(),
@@ -75,13 +74,3 @@ def host_environment() -> dict[str, Plain]:
 def stored_noise() -> dict[str, float]:
     """A/A noise by kind of call as calibration left it in the directory of measurements, empty before that."""
     return read_measurement(dict[str, float], measurements_directory() / "noise.json") or {}
-
-
-def _isolation() -> tuple[tuple[Isolation, ...], str]:
-    """What the jail can enforce here, by its own account; `weak` where this installation has no jail."""
-    try:
-        jail = importlib.import_module("apps.kernels.jail.isolation")
-    except ModuleNotFoundError:
-        return (), "weak"
-    report = jail.isolation_report()
-    return tuple(report.items), str(report.level)
