@@ -1,7 +1,8 @@
 """What a run has spent, and whether that is more than it may.
 
 Seconds are the wall's since the run began, less the time it was paused. They are read from the journal, so a resumed
-run decides as the first one did; the time between a worker's death and its successor counts.
+run decides as the first one did; the time between a worker's death and its successor counts. A limit ends the writing:
+the best is judged in full all the same, and that comes on top.
 """
 
 from __future__ import annotations
@@ -46,6 +47,6 @@ def exceeded(spent: Spent, limits: Limits) -> str | None:
     """Why the run may not go on, for a person to read; None while it may."""
     if limits.seconds is not None and spent.seconds >= limits.seconds:
         return f"The time limit of {limits.seconds:g} s is reached."
-    if limits.money_usd is not None and spent.cost_usd >= limits.money_usd:
+    if limits.money_usd is not None and 0 < spent.cost_usd >= limits.money_usd:
         return f"The money limit of {limits.money_usd:g} USD is reached."
     return None

@@ -157,8 +157,11 @@ class _Loop:
 
 
 def uses_load_inline(attempt: Attempt) -> bool:
-    """Whether a version's build goes through Torch's C++ headers, or through ours in their place."""
-    return "load_inline" in attempt.writing.source
+    """Whether a version's build goes through Torch's C++ headers, or through ours in their place.
+
+    A mention is enough: to confirm one that didn't need it costs seconds, to miss one a wrong claim.
+    """
+    return any(name in attempt.writing.source for name in ("load_inline", "cpp_extension"))
 
 
 def last_word(end: End, judged: tuple[Attempt, Evaluation] | None, best: Attempt | None) -> RunEnded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from apps.agents.budget import Limits, Spent, exceeded
 from apps.agents.ports import (
     BestChanged,
     CannotWrite,
@@ -124,6 +125,16 @@ def test_the_money_limit_ends_the_run() -> None:
     ended = world.run(an_assignment(iterations=8, money_usd=0.5))  # each writing costs a quarter
     assert ended.reason.startswith("The money limit of 0.5 USD is reached.")
     assert len(world.told(VersionKept)) == 2
+
+
+def test_a_money_limit_of_nothing_lets_a_coder_work_that_costs_nothing() -> None:
+    assert exceeded(Spent(), Limits(8, money_usd=0.0)) is None
+    assert exceeded(Spent(cost_usd=0.01), Limits(8, money_usd=0.0)) is not None
+
+
+def test_a_call_of_unknown_price_is_counted_as_unpriced_and_not_as_free() -> None:
+    spent = Spent().plus(Usage(model="m", tokens_in=5)).plus(Usage(model="m", cost_usd=0.5)).plus(Usage())
+    assert (spent.unpriced, spent.cost_usd, spent.tokens_in) == (1, 0.5, 5)
 
 
 def test_what_can_never_be_written_was_paid_for_all_the_same() -> None:
