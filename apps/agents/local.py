@@ -13,6 +13,7 @@ from typing import Protocol
 from apps.agents.ports import Assignment, JudgingFailed, Orders, Say, Stopped
 from apps.kernels.evaluation import Evaluation, EvaluationRequest, Progress, Tier
 from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed
+from apps.kernels.judge.errors import HostCannotJudge, ProblemRefused
 from apps.kernels.machine import HostReport
 
 Observe = Callable[[Progress], None]
@@ -104,8 +105,8 @@ class LocalEvaluator:
         try:
             self._interrupt.check(finishing=finishing)
             return self._judge(request, zygote=self._zygote, host=self._assignment.host, observe=observe)
-        except (ZygoteFailed, JailFailed, OSError) as problem:
-            raise JudgingFailed(f"{problem}") from problem
+        except (HostCannotJudge, ProblemRefused, ZygoteFailed, JailFailed, OSError) as problem:
+            raise JudgingFailed(str(problem)) from problem
 
 
 def news(progress: Progress) -> str:

@@ -11,6 +11,7 @@ from apps.kernels.evaluation import Evaluation, Metric, Profile, Roofline, Speed
 # it comes of pairs, so that a machine that got slower in between disturbs both sides alike.
 TIME = "time"
 TIME_OVER_REFERENCE = "time_over_reference"
+_BYTES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def metrics(evaluation: Evaluation) -> dict[str, Metric]:
@@ -86,9 +87,19 @@ def _figures(evaluation: Evaluation, best: Evaluation | None) -> list[str]:
     lines = []
     for metric in evaluation.profile.metrics:
         beside = others.get(metric.name)
-        compared = f" (best version: {beside.value:.4g})" if beside is not None else ""
-        lines.append(f"{metric.name} {metric.value:.4g} {metric.unit}{compared}, from {metric.source}")
+        compared = f" (best version: {figure(beside)})" if beside is not None else ""
+        lines.append(f"{metric.name}: {figure(metric)}{compared}, from {metric.source}")
     return lines
+
+
+def figure(metric: Metric) -> str:
+    """A metric's value with its unit, as people write it: shares in per cent, bytes by the thousand."""
+    if metric.unit == "share":
+        return f"{metric.value:.1%}"
+    if metric.unit == "B":
+        scale, prefix = next((one for one in _BYTES if abs(metric.value) >= one[0]), (1.0, ""))
+        return f"{metric.value / scale:.4g} {prefix}B"
+    return f"{metric.value:.4g} {metric.unit}"
 
 
 def _hot(profile: Profile) -> list[str]:

@@ -125,7 +125,7 @@ def _outcome(speed: float) -> Outcome:
 def _profile(speed: float) -> Profile:
     return Profile(
         tier="software",
-        metrics=(Metric("minor_faults", 200.0 / speed, "1", "rusage"),),
+        metrics=(Metric("minor_faults", 200.0 / speed, "faults", "rusage"),),
         bottleneck=Bottleneck(
             "page faults", "minor_faults", 200.0 / speed, 100.0, "Pages are touched for the first time."
         ),

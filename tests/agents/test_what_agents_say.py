@@ -8,7 +8,7 @@ import pytest
 
 from apps.agents import conductor, profiler, verifier
 from apps.agents.ports import Attempt, History, Prediction, Usage, Writing
-from apps.kernels.evaluation import Correctness, Evaluation, Policy, Robustness, Tier, Trial, Verdict
+from apps.kernels.evaluation import Correctness, Evaluation, Metric, Policy, Robustness, Tier, Trial, Verdict
 from tests.agents.doubles import an_advice, an_evaluation
 
 GCC = """In file included from /tmp/jail.x1/build/kernel.cpp:1:
@@ -70,8 +70,16 @@ def test_a_report_names_the_failed_check_with_error_and_tolerance() -> None:
 def test_figures_are_told_with_units_and_beside_the_best_version() -> None:
     text = profiler.report(an_evaluation("correct 2.0"), an_evaluation("correct 1.0"))
     assert "2.00x (95%: 1.96 to 2.04)" in text
-    assert "minor_faults 100 1 (best version: 200), from rusage" in text
+    assert "minor_faults: 100 faults (best version: 200 faults), from rusage" in text
     assert "Held back by page faults." in text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [(0.834, "share", "83.4%"), (16_777_216, "B", "16.78 MB"), (640, "B", "640 B"), (41.23456, "GB/s", "41.23 GB/s")],
+)
+def test_figures_are_written_as_people_write_them(value: float, unit: str, text: str) -> None:
+    assert profiler.figure(Metric("m", value, unit, "test")) == text
 
 
 def an_attempt(source: str, number: int) -> Attempt:
