@@ -7,3 +7,7 @@ class RunsConfig(AppConfig):
     name = "apps.runs"
     label = "runs"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Listen to the hosts: both modules take in what jobs found."""
+        from apps.runs import problems, remeasure  # noqa: F401

@@ -1,0 +1,175 @@
+"""The websockets of runs (docs/api.md). They ask `may` on connect and for each message, and send what the tailer has."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import suppress
+from typing import Any, cast
+from urllib.parse import parse_qs
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from apps.people.models import Person
+from apps.people.permissions import Action, may
+from apps.runs import steering, wire
+from apps.runs.live.subscription import Subscription, TooSlow
+from apps.runs.live.tailer import tailer
+from apps.runs.models import Run
+from apps.runs.refusals import Refused
+
+SIGNED_OUT, NOT_ALLOWED, NO_SUCH_RUN, SLOW = 4401, 4403, 4404, 4408
+_PERSON_FRESH_FOR = 10.0  # seconds until a person's rights and session are read again
+_LARGEST_MESSAGE = 20_000  # characters from a client
+
+
+class _Socket(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """What both sockets share: the person, and a task that sends."""
+
+    channel_layer_alias = "none"  # nothing is sent through a channel layer, so no socket needs a place in one
+    person: Person | None = None
+    _read_at = 0.0
+    _sending: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        """Accept first: a browser sees the code of a close, but not the reason of a refused handshake."""
+        self.subscription = Subscription()
+        await self.accept()
+        await self.fresh_person()
+        if self.person is None:
+            await self.close(SIGNED_OUT)
+        else:
+            self._sending = asyncio.create_task(self._guarded())
+
+    async def disconnect(self, code: int) -> None:
+        """Stop sending."""
+        if self._sending is not None:
+            self._sending.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sending
+
+    async def fresh_person(self) -> None:
+        """Read the person again from time to time: who signs out or is disabled sees nothing more."""
+        if time.monotonic() - self._read_at > _PERSON_FRESH_FOR or self._read_at == 0.0:
+            self._read_at = time.monotonic()
+            user, session = self.scope["user"], self.scope["session"]
+            self.person = await database_sync_to_async(_present)(user.pk, session.session_key)
+
+    async def may_go_on(self, action: Action, thing: object = None) -> bool:
+        """Whether the person may do this now; closes the socket where they may not even look."""
+        await self.fresh_person()
+        if self.person is None:
+            await self.close(SIGNED_OUT)
+            return False
+        return may(self.person, action, thing)
+
+    async def _guarded(self) -> None:
+        try:
+            await self.pump()
+        except TooSlow:
+            await self.close(SLOW)
+
+    async def pump(self) -> None:
+        """Send until the end."""
+        raise NotImplementedError
+
+
+def _present(person_id: int | None, session_key: str | None) -> Person | None:
+    """The person, if they are active and their session is still there."""
+    from django.contrib.sessions.backends.db import SessionStore
+
+    if person_id is None or session_key is None or not SessionStore().exists(session_key):
+        return None
+    return Person.objects.filter(pk=person_id, is_active=True).first()
+
+
+class RunSocket(_Socket):
+    """`ws/runs/<id>?after=<seq>`: one run, live."""
+
+    run: Run | None = None
+
+    async def pump(self) -> None:
+        """What was missed, open drafts, then what is new."""
+        self.run = await Run.objects.filter(pk=self._run_id).afirst()
+        if self.run is None:
+            await self.close(NO_SUCH_RUN)
+            return
+        messages = None
+        if await self.may_go_on(Action.VIEW, self.run):
+            messages = await tailer().follow(self._run_id, self._after, self.subscription)
+        if messages is None:
+            await self.close(NOT_ALLOWED)
+            return
+        try:
+            async for message in messages:
+                if not await self.may_go_on(Action.VIEW, self.run):
+                    await self.close(NOT_ALLOWED)
+                    return
+                await self.send(message)
+        finally:
+            tailer().leave(self._run_id, self.subscription)
+
+    @property
+    def _run_id(self) -> int:
+        return int(self.scope["url_route"]["kwargs"]["run_id"])
+
+    @property
+    def _after(self) -> int:
+        given = parse_qs(self.scope["query_string"].decode("latin-1")).get("after", ["0"])[0]
+        return int(given) if given.isdecimal() and len(given) < 12 else 0
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """A command: stop, pause, resume or hint."""
+        name, fields = _command(text_data)
+        try:
+            if self.run is None or not await self.may_go_on(Action.STEER, self.run):
+                raise Refused("You may not steer this run.")
+            await database_sync_to_async(_carry_out)(self.run, cast("Person", self.person), name, fields)
+        except Refused as refusal:
+            await self.send(wire.refused_message(name, refusal.message))
+        else:
+            await self.send(wire.done_message(name))
+
+
+def _command(text: str | None) -> tuple[str, dict[str, Any]]:
+    """The command's name and fields; an unreadable one has no name."""
+    try:
+        message = json.loads(text) if text and len(text) <= _LARGEST_MESSAGE else None
+    except ValueError:
+        message = None
+    if not isinstance(message, dict):
+        return "", {}
+    return str(message.get("type", ""))[:20], message
+
+
+def _carry_out(run: Run, by: Person, name: str, fields: dict[str, Any]) -> None:
+    match name:
+        case "stop":
+            steering.stop(run, by, at_once=fields.get("at_once") is True)
+        case "pause":
+            steering.pause(run, by)
+        case "resume":
+            steering.resume(run, by)
+        case "hint":
+            steering.hint(run, by, str(fields.get("text", "")))
+        case _:
+            raise Refused("Send an object with type stop, pause, resume or hint.")
+
+
+class ListSocket(_Socket):
+    """`ws/runs`: which rows of the lists changed."""
+
+    async def pump(self) -> None:
+        """Tell what changes until the end."""
+        tailer().follow_lists(self.subscription)
+        try:
+            while True:
+                message = await self.subscription.next()
+                if not await self.may_go_on(Action.VIEW):
+                    await self.close(NOT_ALLOWED)
+                    return
+                await self.send(message)
+        finally:
+            tailer().leave_lists(self.subscription)
