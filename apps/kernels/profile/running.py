@@ -1,0 +1,111 @@
+"""What is measured while the candidate runs: time with all threads and with one, usage, samples, counters."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+from apps.kernels.evaluation import Metric, Unavailable
+from apps.kernels.host.counters import hardware_counters
+from apps.kernels.profile.attribution import Attribution, attribute, read_mappings
+from apps.kernels.profile.names import metric
+from apps.kernels.profile.pmu import NoCounts, count_events, counter_metrics
+from apps.kernels.profile.runner import ProfiledRunner
+from apps.kernels.profile.sampling import NoSampling, sampled
+from apps.kernels.profile.usage import UsagePerCall, usage_per_call
+
+_CHUNKS = 5
+_MOST_CALLS = 200_000
+# What goes to each part of the measuring, of the time that is allowed.
+_FOR_TIME, _FOR_ONE_THREAD, _FOR_USAGE, _FOR_SAMPLES, _FOR_COUNTERS = 0.15, 0.2, 0.3, 0.35, 0.3
+
+
+@dataclass(frozen=True)
+class Running:
+    """Seconds a call with all threads and with one (None where there is but one), usage, samples, counters."""
+
+    seconds: float
+    seconds_one_thread: float | None
+    usage: UsagePerCall
+    samples: Attribution | None
+    counters: tuple[Metric, ...]
+    unavailable: tuple[Unavailable, ...]
+
+
+def measure_running(runner: ProfiledRunner, cores: int, seconds: float) -> Running:
+    """All of it in about `seconds`, more where a call is long. Raises `RunnerGone` or `ProcessLookupError`."""
+    missing: list[Unavailable] = []
+    one_call = max(runner.call(1), 1e-7)
+    per_call = _time_a_call(runner, one_call, seconds * _FOR_TIME)
+    alone = None
+    if cores > 1:
+        runner.set_threads(1)
+        runner.call(1)
+        alone = _time_a_call(runner, per_call, seconds * _FOR_ONE_THREAD)
+        runner.set_threads(cores)
+        runner.call(1)
+    usage = usage_per_call(runner, _calls_in(seconds * _FOR_USAGE, per_call))
+    samples = _samples(runner, _calls_in(seconds * _FOR_SAMPLES, per_call), missing)
+    counted = _counters(runner, _calls_in(seconds * _FOR_COUNTERS, per_call), missing)
+    return Running(per_call, alone, usage, samples, counted, tuple(missing))
+
+
+def running_metrics(running: Running, cores: int) -> tuple[Metric, ...]:
+    """Their metrics, but for the time of a call, which the judge may know better."""
+    usage = running.usage
+    found = [
+        metric("parallelism", usage.parallelism, "schedstat"),
+        metric("minor_faults_per_call", usage.minor_faults, "/proc stat"),
+        metric("system_time_share", usage.system_share, "/proc stat"),
+        metric("involuntary_switches_per_call", usage.involuntary_switches, "/proc status"),
+    ]
+    if running.seconds_one_thread is not None:
+        scaling = running.seconds_one_thread / running.seconds
+        found += [
+            metric("call_us_one_thread", 1e6 * running.seconds_one_thread, "profiling run"),
+            metric("scaling", scaling, "profiling run"),
+            metric("parallel_efficiency", scaling / cores, "profiling run"),
+        ]
+    if running.samples is not None and running.samples.total:
+        found += [
+            metric("own_code_share", running.samples.share_of_libraries(), "samples"),
+            metric("math_library_share", running.samples.share_of_mathematics(), "samples"),
+            metric("kernel_mode_share", running.samples.share_of_kernel(), "samples"),
+        ]
+    return (*found, *running.counters)
+
+
+def _time_a_call(runner: ProfiledRunner, estimate: float, budget: float) -> float:
+    """The median over a few chunks of calls: one that was disturbed does not count."""
+    calls = _calls_in(budget / _CHUNKS, estimate)
+    return statistics.median(runner.call(calls) / calls for _ in range(_CHUNKS))
+
+
+def _calls_in(seconds: float, per_call: float) -> int:
+    return max(1, min(_MOST_CALLS, round(seconds / per_call)))
+
+
+def _samples(runner: ProfiledRunner, calls: int, missing: list[Unavailable]) -> Attribution | None:
+    try:
+        with sampled(runner.pid) as counters:
+            runner.call(calls)
+    except NoSampling as problem:
+        missing.append(Unavailable("samples", str(problem)))
+        return None
+    if not counters.addresses:
+        missing.append(Unavailable("samples", f"{counters.source} gave none in {calls} calls"))
+    return attribute(counters.addresses, read_mappings(runner.pid), runner.libraries, runner.pid)
+
+
+def _counters(runner: ProfiledRunner, calls: int, missing: list[Unavailable]) -> tuple[Metric, ...]:
+    available = hardware_counters()
+    if not available.available:
+        missing.append(Unavailable("hardware counters", available.detail))
+        return ()
+    try:
+        counts = count_events(runner, calls)
+    except NoCounts as problem:
+        missing.append(Unavailable("hardware counters", str(problem)))
+        return ()
+    missing += [Unavailable(f"counter {count.event}", count.why) for count in counts if count.value is None]
+    return counter_metrics(counts, calls)
