@@ -1,7 +1,18 @@
 """What is known of a problem without trusting it: its facts and its graph, both plain data.
 
-The graph is the exported core-ATen program. The oracle makes it inside the jail; readers (the built-in coder, pages)
-need no torch.
+The graph is the program that `torch.export` gives, made inside the jail; readers (the built-in coder, pages) need no
+torch. It is functional and free of dead code, and written with few operators:
+
+- Composites come as basic operations: soft-max and log-sum-exp as amax, sub, exp, sum, div, log; layer, group and RMS
+  norm as var_mean or mean, rsqrt, mul, add; batch norm likewise; GELU by erf or tanh, SiLU, Mish, hard-swish, ELU,
+  soft-plus and their kin by exp, tanh, clamp, where; losses as operations and a mean or sum; vector norms as sums.
+- Kept as they are: mm, addmm, bmm, convolution; sum, mean, prod, amax, amin, max.dim, min.dim, argmax, argmin, any,
+  var.correction, var_mean.correction; cumsum, cumprod; pooling; gather, index, embedding; views (view, permute,
+  expand, unsqueeze, squeeze, slice, select, cat, constant_pad_nd).
+- What only renames a value is gone: clone, alias, detach, casts to the same dtype, views to the same shape. Strides in
+  the graph are therefore those of the exported program, not a promise; what a kernel must return is in
+  `ProblemFacts.outputs`.
+- An operand that is a tensor by the schema may be a number (`aten.sub.Tensor(1, x)`).
 """
 
 from __future__ import annotations
@@ -36,8 +47,10 @@ class TensorFact:
 class Node:
     """One operation. `op` is the overload's full name, such as `aten.add.Tensor`.
 
-    In `args` and `kwargs` a tensor is {"ref": NAME} (with "index": I for one result of several), a dtype
-    {"dtype": NAME}, a non-finite number {"float": "inf"}; lists nest; anything else is a JSON literal.
+    `args` holds every positional argument of the operator's schema, defaults written out; `kwargs` those keyword-only
+    ones that are given. In both a tensor is {"ref": NAME} (with "index": I for one result of several), a dtype
+    {"dtype": NAME}, a device {"device": NAME}, a non-finite number {"float": "inf"}; lists nest; anything else is a
+    JSON literal. `outputs` are of kind `output` and carry the node's name.
     """
 
     name: str
@@ -52,7 +65,8 @@ class Graph:
     """A program in order of execution. `outputs` are references as in `Node.args`; `nested` if Model returns a tuple.
 
     `inputs` are in the order of forward's arguments, then parameters, buffers and lifted constants. A constant small
-    enough to be written down (at most 4096 elements) carries its flat values in `constants`.
+    enough to be written down (at most 4096 elements) carries its flat values in `constants`. `mutates` names the
+    buffers that a call updates; their new values are not among `outputs`.
     """
 
     inputs: tuple[TensorFact, ...]

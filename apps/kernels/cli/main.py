@@ -1,0 +1,85 @@
+"""The command line's grammar: what can be asked, with its defaults; each command is a module of its own."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+
+from apps.kernels.cli import evaluating, hosting, inspecting
+from apps.kernels.cli.exit_codes import INTERRUPTED, BadInput, Ending
+from apps.kernels.evaluation import Language, Policy, Tier
+
+EXIT_CODES = """exit codes of evaluate:
+  0  verdict correct
+  1  any other verdict
+  2  bad usage, unreadable input, a problem that can't be judged
+  3  this host could not judge"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what is asked and give the exit code. Errors go to standard error in a sentence or two."""
+    options = _parser().parse_args(arguments)
+    run: Callable[[Namespace], int] = options.run
+    try:
+        return run(options)
+    except Ending as ending:
+        print(f"{options.command}: {ending}", file=sys.stderr)
+        return ending.code
+    except BrokenPipeError:
+        sys.stderr.close()
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> ArgumentParser:
+    from argparse import RawDescriptionHelpFormatter
+
+    parser = ArgumentParser(
+        prog="python -m apps.kernels",
+        description="Inspect a problem, judge a candidate, describe this host.",
+        epilog=EXIT_CODES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    command = commands.add_parser("inspect", help="what is known of a problem: shapes, bytes, FLOPs, graph")
+    command.add_argument("problem", metavar="PROBLEM.py", help="the PyTorch reference; - reads standard input")
+    _add_settings(command)
+    command.set_defaults(run=inspecting.run)
+
+    command = commands.add_parser("evaluate", help="judge a candidate: is it right, is it faster, what holds it back")
+    command.add_argument("problem", metavar="PROBLEM.py")
+    command.add_argument("candidate", metavar="CANDIDATE.py", help="defines ModelNew with Model's interface")
+    command.add_argument("--language", choices=[*Language], help="default: as the candidate's source shows")
+    command.add_argument("--policy", choices=[*Policy], default=Policy.KERNEL, help="default: kernel")
+    command.add_argument("--tier", choices=[*Tier], default=Tier.FULL, help="default: full")
+    command.add_argument("--no-profile", action="store_true", help="don't read the hardware's metrics")
+    _add_settings(command)
+    command.set_defaults(run=evaluating.run)
+
+    command = commands.add_parser("host", help="what this machine is, its ceilings, what isolation it can enforce")
+    command.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    command.set_defaults(run=hosting.run)
+
+    command = commands.add_parser("selftest", help="the judge's own honest and dishonest candidates (not built yet)")
+    command.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    command.set_defaults(run=_selftest)
+    return parser
+
+
+def _add_settings(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--json", action="store_true", help="one JSON object on standard output, logs on standard error"
+    )
+    command.add_argument(
+        "--set", metavar="NAME=VALUE", action="append", default=[], help="override a size constant; may be repeated"
+    )
+
+
+def _selftest(_: Namespace) -> int:
+    raise BadInput(
+        "this version has no self-test yet; `evaluate` judges one candidate, `host` says what is enforced here."
+    )

@@ -1,0 +1,192 @@
+"""Describe a problem, jailed: its sizes before anything is allocated, its facts from one run, its graph."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from apps.kernels.facts import ProblemFacts, Quirk, TensorFact
+from apps.kernels.inside import graphs, reach
+from apps.kernels.inside.oracle import Oracle, Refused
+from apps.kernels.inside.sizing import NotSized, Sizes, sizes_of
+from apps.kernels.inside.source import explain
+from apps.kernels.jail.channel import Channel
+from apps.kernels.plain import Plain, to_plain
+
+SEED = 20_511_063
+LONGEST_MESSAGE = 1200  # characters of a problem's own error that are passed on
+Say = Callable[[str], None]
+
+
+def main(channel: Channel, payload: Plain) -> None:
+    """Answer with {"say": LINE} any number of times, then {"facts": ...}.
+
+    `payload`: source, threads, memory_bytes (what judging may take), smaller (a list of {"overrides", "source"} in the
+    order in which they should be offered where the problem is too large).
+    """
+    torch.set_num_threads(int(payload["threads"]))
+
+    def say(line: str) -> None:
+        channel.send({"say": line})
+
+    try:
+        facts = describe(channel, payload, say)
+    except Refused as refusal:
+        facts = ProblemFacts(refusal=_trimmed(str(refusal)))
+    except Exception as problem:
+        facts = ProblemFacts(refusal=_trimmed("The reference raises " + explain(problem)))
+    channel.send({"facts": to_plain(facts)})
+
+
+def describe(channel: Channel, payload: Plain, say: Say) -> ProblemFacts:
+    """Everything there is to know of a problem. Raises `Refused`, or what the problem itself raises."""
+    say("sizes, on tensors without memory")
+    sizes = _sizes(payload)
+    say("one run")
+    oracle = Oracle(channel, {**payload, "seed": SEED, "largest_inputs": payload["memory_bytes"]})
+    found = oracle.open()
+    inputs = tuple(oracle.module.get_inputs())
+    outputs = tuple(_fact(f"output{i}" if i else "output", "output", s) for i, s in enumerate(found["outputs"]))
+    base = ProblemFacts(
+        inputs=_inputs(oracle, found),
+        init_inputs=_init_inputs(oracle.init),
+        parameters=_state(oracle.model),
+        outputs=outputs,
+        flops=sizes.flops if sizes else None,
+        memory_bytes=sizes.judging_bytes if sizes else None,
+        operators=sizes.operators if sizes else {str(k): int(v) for k, v in found["operators"].items()},
+        quirks=_quirks(found),
+    )
+    say("graph")
+    return _with_graph(base, oracle.model, inputs)
+
+
+def _with_graph(base: ProblemFacts, model: torch.nn.Module, inputs: tuple[Any, ...]) -> ProblemFacts:
+    import dataclasses
+
+    output_bytes = sum(fact.bytes for fact in base.outputs)
+    try:
+        program = graphs.export(model, inputs)
+        compulsory = reach.compulsory_bytes(program, output_bytes)
+        graph = graphs.as_graph(program)
+    except graphs.NoGraph as why:
+        everything = output_bytes + sum(fact.bytes for fact in (*base.inputs, *base.parameters))
+        return dataclasses.replace(base, graph_refusal=str(why), compulsory_bytes=everything)
+    return dataclasses.replace(base, graph=graph, compulsory_bytes=compulsory)
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def _sizes(payload: Plain) -> Sizes | None:
+    """Sizes, or None where they can't be had without running. Raises `Refused` with what would make it fit."""
+    room = int(payload["memory_bytes"])
+    try:
+        sizes = sizes_of(payload["source"])
+    except NotSized as problem:
+        if problem.input_bytes > room:
+            raise Refused(_too_large(problem.input_bytes, 0, room, _first_that_fits(payload))) from None
+        return None
+    if sizes.judging_bytes > room:
+        raise Refused(_too_large(sizes.input_bytes, sizes.judging_bytes, room, _first_that_fits(payload)))
+    return sizes
+
+
+def _first_that_fits(payload: Plain) -> dict[str, Plain] | None:
+    for smaller in payload["smaller"]:
+        try:
+            if sizes_of(smaller["source"]).judging_bytes <= int(payload["memory_bytes"]):
+                overrides: dict[str, Plain] = smaller["overrides"]
+                return overrides
+        except NotSized:
+            continue
+    return None
+
+
+def _too_large(inputs: int, judging: int, room: int, fitting: dict[str, Plain] | None) -> str:
+    needs = f", judging it needs {gigabytes(judging)}" if judging else ""
+    words = f"Too large for this host: its inputs take {gigabytes(inputs)}{needs}; there is room for {gigabytes(room)}."
+    if not fitting:
+        return words + " Choose smaller sizes."
+    settings = " ".join(f"{name}={value}" for name, value in fitting.items())
+    return f"{words} It would fit with {settings}."
+
+
+def gigabytes(count: int) -> str:
+    """Bytes in GB (1e9) with three digits."""
+    return f"{count / 1e9:.3g} GB" if count < 1e12 else f"{count / 1e9:,.0f} GB"
+
+
+# --- facts ------------------------------------------------------------------------------------------------------------
+
+
+def _inputs(oracle: Oracle, found: dict[str, Any]) -> tuple[TensorFact, ...]:
+    items = found["inputs"].get("list", [])
+    names = _argument_names(oracle.model, len(items))
+    facts = []
+    for name, item in zip(names, items, strict=True):
+        if "t" in item:
+            facts.append(_fact(name, "input", found["specs"][item["t"]]))
+        elif "v" in item and not isinstance(item["v"], dict):
+            facts.append(TensorFact(name, "input", "scalar", value=item["v"]))
+        else:
+            facts.append(TensorFact(name, "input", "nested"))
+    return tuple(facts)
+
+
+def _argument_names(model: torch.nn.Module, count: int) -> list[str]:
+    """Names of forward's first arguments; numbered where it takes them by *."""
+    try:
+        parameters = inspect.signature(model.forward).parameters.values()
+    except (TypeError, ValueError):
+        parameters = ()  # type: ignore[assignment]
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return [named[i] if i < len(named) else f"input{i}" for i in range(count)]
+
+
+def _fact(name: str, kind: str, spec: Plain) -> TensorFact:
+    return TensorFact(
+        name, kind, spec["dtype"], shape=tuple(spec["shape"]), strides=tuple(spec["stride"]), bytes=int(spec["bytes"])
+    )
+
+
+def _state(model: torch.nn.Module) -> tuple[TensorFact, ...]:
+    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    return tuple(
+        graphs.tensor_fact(name, "parameter" if name in parameters else "buffer", tensor, target=name)
+        for name, tensor in model.state_dict(keep_vars=True).items()
+    )
+
+
+def _init_inputs(init: Any) -> tuple[Plain, ...]:
+    items = init.items() if isinstance(init, dict) else init
+    return tuple(_plain_or_words(item) for item in items)
+
+
+def _plain_or_words(value: Any) -> Plain:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain_or_words(item) for item in value]
+    return repr(value)[:200]
+
+
+def _quirks(found: dict[str, Any]) -> tuple[Quirk, ...]:
+    quirks = []
+    if found.get("returns_view"):
+        quirks.append(
+            Quirk("returns a view", "an output shares its input's memory; a candidate must return new storage")
+        )
+    if found.get("updated"):
+        names = ", ".join(found["updated"])
+        quirks.append(Quirk("updates buffers", f"forward changes {names}; a candidate must leave them the same"))
+    if not found.get("double"):
+        quirks.append(Quirk("no float64", "the reference doesn't run in float64: answers are compared with float32's"))
+    return tuple(quirks)
+
+
+def _trimmed(text: str) -> str:
+    return text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " ..."
