@@ -14,20 +14,12 @@ from apps.kernels.plain import Plain
 
 LARGEST_CONSTANT = 4096  # elements
 MOST_NODES = 4000
-# Written as basic operations, so that whoever reads a graph needs to know few of them.
+# What torch's own default leaves whole, written as basic operations too: a reader of graphs then needs to know few.
 DECOMPOSED = (
     "_softmax", "_log_softmax", "native_layer_norm", "native_group_norm", "_native_batch_norm_legit",
     "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training", "native_batch_norm",
-    "_batch_norm_with_update_functional", "_fused_rms_norm", "gelu", "silu", "mish", "hardswish", "hardsigmoid",
-    "hardtanh", "relu6", "elu", "celu", "selu", "softplus", "leaky_relu", "prelu", "_prelu_kernel", "log_sigmoid_forward",
-    "softshrink", "hardshrink", "threshold", "glu", "mse_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "nll_loss_forward", "nll_loss2d_forward", "soft_margin_loss",
-    "linalg_vector_norm", "norm", "dist", "logsumexp", "addcmul", "addcdiv", "lerp", "rsub", "xlogy", "logit", "square",
-    "std", "std_mean", "baddbmm", "addmv", "mv", "dot", "addr", "trace", "tril", "triu", "pixel_shuffle", "aminmax",
-    "_scaled_dot_product_flash_attention_for_cpu", "_safe_softmax", "native_dropout", "masked_fill", "stack", "t",
-    "unsafe_chunk", "split", "split_with_sizes", "unbind", "new_zeros", "new_ones", "new_full", "zeros_like", "ones_like",
-    "zeros", "ones", "isneginf", "isposinf", "special_log_ndtr", "sinc", "frac", "heaviside", "nan_to_num",
-    "clamp_min", "clamp_max", "reciprocal_", "deg2rad", "rad2deg", "unsafe_split", "hypot_", "count_nonzero",
+    "_batch_norm_with_update_functional", "_fused_rms_norm", "gelu", "hardtanh", "elu", "leaky_relu",
+    "linalg_vector_norm", "_scaled_dot_product_flash_attention_for_cpu",
 )  # fmt: skip
 # A functional program has values, not storage: these give their operand's value.
 SAME_VALUE = ("alias", "clone", "detach", "lift_fresh", "lift_fresh_copy", "contiguous")
@@ -67,6 +59,7 @@ class _Writer:
         self.program = program
         self.references: dict[FxNode, Plain] = {}
         self.constants: dict[str, tuple[float | int | bool, ...]] = {}
+        self.parts: dict[FxNode, list[Plain]] = {}
 
     def graph(self) -> Graph:
         nodes = list(self.program.graph.nodes)
@@ -74,7 +67,7 @@ class _Writer:
             raise NoGraph(f"it has {len(nodes)} operations; at most {MOST_NODES} are written down")
         placeholders = {node.name: node for node in nodes if node.op == "placeholder"}
         inputs = self._inputs(placeholders)
-        written = [written for node in nodes if node.op == "call_function" if (written := self._node(node))]
+        written = [written for node in nodes if node.op == "call_function" for written in self._nodes(node)]
         outputs, mutates = self._outputs(nodes[-1])
         return Graph(
             inputs=inputs,
@@ -116,29 +109,42 @@ class _Writer:
 
     # -- operations ------------------------------------------------------------------------------------------------------
 
-    def _node(self, node: FxNode) -> Node | None:
+    def _nodes(self, node: FxNode) -> list[Node]:
+        """What one node of the program is written as: mostly one operation, nothing where only a name changes."""
         if node.target is operator.getitem:
             source, index = node.args
             assert isinstance(source, FxNode)
-            self.references[node] = {**self.references[source], "index": index}
-            return None
+            parts = self.parts.get(source)
+            self.references[node] = parts[index] if parts else {**self.references[source], "index": index}
+            return []
         target: Any = node.target
         if not isinstance(target, torch._ops.OpOverload):
             raise NoGraph(f"it calls {getattr(target, '__name__', target)}, which is no operator (control flow?)")
         if self._same_value(node, target):
             assert isinstance(node.args[0], FxNode)
             self.references[node] = self.references[node.args[0]]
-            return None
+            return []
+        if target is torch.ops.aten.split_with_sizes.default:
+            return self._slices(node)
         self.references[node] = {"ref": node.name}
+        if target is torch.ops.aten.as_strided.default and _is_reshape(node):
+            args = (self._plain(node.args[0]), self._plain(node.args[1]))
+            return [Node(node.name, "aten.view.default", args, {}, (_value_fact(node.name, node.meta["val"]),))]
         args, kwargs = self._arguments(node, target)
         values = node.meta["val"] if isinstance(node.meta["val"], list | tuple) else [node.meta["val"]]
-        return Node(
-            name=node.name,
-            op=str(target),
-            args=args,
-            kwargs=kwargs,
-            outputs=tuple(_value_fact(node.name, value) for value in values),
-        )
+        return [Node(node.name, str(target), args, kwargs, tuple(_value_fact(node.name, value) for value in values))]
+
+    def _slices(self, node: FxNode) -> list[Node]:
+        """A split as the slices that are its parts."""
+        source, sizes, *rest = node.args
+        axis, start = (rest[0] if rest else node.kwargs.get("dim", 0)), 0
+        names, written = [f"{node.name}_part{i}" for i in range(len(sizes))], []
+        for name, size, value in zip(names, sizes, node.meta["val"], strict=True):
+            args = (self._plain(source), axis, start, start + size, 1)
+            written.append(Node(name, "aten.slice.Tensor", args, {}, (_value_fact(name, value),)))
+            start += size
+        self.parts[node] = [{"ref": name} for name in names]
+        return written
 
     def _same_value(self, node: FxNode, target: Any) -> bool:
         if target.namespace != "aten":
@@ -194,6 +200,14 @@ class _Writer:
             else:
                 mutates.append(str(spec.target))
         return tuple(outputs), tuple(mutates)
+
+
+def _is_reshape(node: FxNode) -> bool:
+    """Whether an as_strided only gives a contiguous value another shape (torch writes some views so)."""
+    assert isinstance(node.args[0], FxNode)
+    source, result = node.args[0].meta["val"], node.meta["val"]
+    same = source.numel() == result.numel() and result.storage_offset() == source.storage_offset()
+    return bool(same and source.is_contiguous() and result.is_contiguous())
 
 
 def _value_fact(name: str, value: Any) -> TensorFact:
