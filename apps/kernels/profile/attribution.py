@@ -64,7 +64,7 @@ def attribute(
     addresses: Sequence[int], mappings: Sequence[Mapping], libraries: Sequence[BuiltLibrary], pid: int
 ) -> Attribution:
     """Finds each address's file by the process's map and its function by the file's symbols."""
-    own = {library.path.stat().st_ino: library.path for library in libraries if library.path.exists()}
+    own = {library.inode: library.path for library in libraries if library.inode}
     functions: Counter[tuple[str, str]] = Counter()
     within: dict[Path, Counter[int]] = {path: Counter() for path in own.values()}
     for address, n in Counter(addresses).items():

@@ -9,11 +9,12 @@ from apps.kernels.evaluation import Metric, Profile, Progress, Unavailable
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.machine import HostReport
 from apps.kernels.profile.bottleneck import bottleneck
+from apps.kernels.profile.compiler_log import Remark
 from apps.kernels.profile.disassembly import Loop, NoDisassembly, disassemble, innermost_loops
 from apps.kernels.profile.hot_loops import AnalysedLoop, hottest_loops
 from apps.kernels.profile.names import metric
 from apps.kernels.profile.prediction import why_no_predictions
-from apps.kernels.profile.remarks import Compile, NoRemarks, Remark, vectorisation_remarks
+from apps.kernels.profile.remarks import Compile, NoRemarks, vectorisation_remarks
 from apps.kernels.profile.roofline import Placed, place, work_of
 from apps.kernels.profile.runner import BuiltLibrary, ProfiledRunner, RunnerGone
 from apps.kernels.profile.running import Running, measure_running, running_metrics

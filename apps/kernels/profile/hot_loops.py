@@ -18,6 +18,8 @@ from apps.kernels.profile.recurrence import recurrence_cycles, throughput_cycles
 MOST_LOOPS = 4
 # Loops under this share of the samples are start-up, remainders and the like.
 SMALLEST_SHARE = 0.03
+# With fewer samples than this, where they lie is chance.
+FEWEST_SAMPLES = 30
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def hottest_loops(loops: Mapping[Path, Sequence[Loop]], sampled: Attribution | N
     Time in the mathematics library counts for the loops that call out, in proportion to their own samples: it is spent
     on their behalf.
     """
-    if sampled is None or not sampled.total:
+    if sampled is None or sampled.total < FEWEST_SAMPLES:
         ranked = sorted((loop for found in loops.values() for loop in found), key=_weight, reverse=True)
         return tuple(analyse(loop, None) for loop in ranked[:MOST_LOOPS] if _weight(loop) > 0)
     shares: list[tuple[Loop, float]] = []

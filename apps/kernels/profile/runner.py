@@ -12,12 +12,18 @@ class BuiltLibrary:
     """A shared object the candidate built: the file as this process can read it, and how it was made.
 
     `command` is the compiler's whole command line and `source` the text it compiled; without them there are no
-    compiler's remarks. The file may be known by another path inside the runner: it is recognised by its inode.
+    compiler's remarks. The runner may have mapped another copy of the file: then `mapped_inode` says which.
     """
 
     path: Path
     command: tuple[str, ...] = ()
     source: str = ""
+    mapped_inode: int = 0
+
+    @property
+    def inode(self) -> int:
+        """The inode that the runner's map of memory shows; 0 where there is none."""
+        return self.mapped_inode or (self.path.stat().st_ino if self.path.exists() else 0)
 
 
 class RunnerGone(RuntimeError):

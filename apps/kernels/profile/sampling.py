@@ -67,7 +67,8 @@ def sampled(pid: int) -> Iterator[ProgramCounters]:
 def _by_clock_events(pid: int) -> Iterator[ProgramCounters]:
     counters = ProgramCounters("perf_event_open, task clock")
     with ExitStack() as stack:
-        rings = [stack.enter_context(_ring(thread)) for thread in _threads(pid)]
+        opened = [stack.enter_context(_ring(thread)) for thread in _threads(pid)]
+        rings = [one for one in opened if one is not None]
         for descriptor, _ in rings:
             _ioctl(descriptor, _ENABLE)
         try:
@@ -80,11 +81,17 @@ def _by_clock_events(pid: int) -> Iterator[ProgramCounters]:
 
 
 @contextmanager
-def _ring(thread: int) -> Iterator[tuple[int, mmap.mmap]]:
-    """An event on one thread with its buffer of samples; kernel addresses where they may be seen."""
+def _ring(thread: int) -> Iterator[tuple[int, mmap.mmap] | None]:
+    """An event on one thread with its buffer of samples; kernel addresses where they may be seen.
+
+    None for a thread that has just ended, as those of an OpenMP pool do when the number of threads changes.
+    """
     descriptor = _open_event(thread, _DISABLED | _EXCLUDE_HYPERVISOR)
     if descriptor < 0:
         descriptor = _open_event(thread, _DISABLED | _EXCLUDE_HYPERVISOR | _EXCLUDE_KERNEL)
+    if descriptor < 0 and ctypes.get_errno() == errno.ESRCH:
+        yield None
+        return
     if descriptor < 0:
         raise NoSampling(f"perf_event_open: {os.strerror(ctypes.get_errno())}")
     try:
@@ -144,6 +151,8 @@ def _by_ptrace(pid: int) -> Iterator[ProgramCounters]:
         try:
             for thread in _threads(pid):
                 if _ptrace(_SEIZE, thread) < 0:
+                    if not _is_alive(pid, thread):
+                        continue
                     refused.append(f"ptrace: {os.strerror(ctypes.get_errno())}")
                     return
                 seized.append(thread)
@@ -190,11 +199,19 @@ def _wait_for(thread: int) -> bool:
 
 
 def _is_running(pid: int, thread: int) -> bool:
+    return _state(pid, thread) == "R"
+
+
+def _is_alive(pid: int, thread: int) -> bool:
+    return _state(pid, thread) not in ("", "X", "Z")
+
+
+def _state(pid: int, thread: int) -> str:
+    """The thread's state as a letter, empty where it is gone."""
     try:
-        state = Path(f"/proc/{pid}/task/{thread}/stat").read_text().rpartition(")")[2].split()[0]
+        return Path(f"/proc/{pid}/task/{thread}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):
-        return False
-    return state == "R"
+        return ""
 
 
 def _ptrace(request: int, thread: int, data: int = 0) -> int:

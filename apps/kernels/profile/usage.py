@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,14 +63,14 @@ def usage_per_call(runner: ProfiledRunner, calls: int) -> UsagePerCall:
 
     System time is counted in ticks (10 ms usually): fewer than some thirty ticks of processor time say little.
     """
-    before, start = read_usage(runner.pid), time.monotonic()
+    before = read_usage(runner.pid)
     seconds = runner.call(calls)
-    after, wall = read_usage(runner.pid), time.monotonic() - start
+    after = read_usage(runner.pid)
     ticked = (after.user + after.system) - (before.user + before.system)
     return UsagePerCall(
         seconds=seconds / calls,
         minor_faults=(after.minor_faults - before.minor_faults) / calls,
         involuntary_switches=(after.involuntary_switches - before.involuntary_switches) / calls,
         system_share=(after.system - before.system) / ticked if ticked > 0 else 0.0,
-        parallelism=(after.processor - before.processor) / wall if wall > 0 else 0.0,
+        parallelism=(after.processor - before.processor) / seconds if seconds > 0 else 0.0,
     )
