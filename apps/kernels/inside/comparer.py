@@ -1,0 +1,171 @@
+"""The comparer: the judge's array work, in a jailed process that runs nothing of the problem's or the candidate's.
+
+It sees raw bytes: the exact answer, torch's own answer, and what a candidate left in its memory.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+from typing import Any
+
+import torch
+
+from apps.kernels.inside import values
+from apps.kernels.jail.channel import Channel, ChannelBroken
+from apps.kernels.plain import Plain
+
+EXPECT, RAW = 0, 1
+CHUNK = 1024  # outputs are judged against the scale of their neighbourhood, this many elements in a row
+OWN_ERROR_FACTOR = 8.0  # multiple of torch's own error that is allowed
+ULPS = 8.0  # units in the last place, at the neighbourhood's scale
+NEAR = 2.0**-10  # torch's own float32 counts as near float64 up to this error, relative to scale
+JUMPS_ALLOWED = 0.02  # share of elements at a discontinuity that may be left out
+
+
+def main(channel: Channel, payload: Plain) -> None:
+    """Answer one comparison after the other until the judge goes."""
+    torch.set_num_threads(int(payload["threads"]))
+    while True:
+        try:
+            message = channel.receive()
+        except ChannelBroken:
+            return
+        channel.send(compare(channel, message))
+
+
+def compare(channel: Channel, message: Plain) -> Plain:
+    """Hold each output against its answer; the first that fails names the place."""
+    expect, raw = mmap.mmap(channel.files[EXPECT], 0), mmap.mmap(channel.files[RAW], 0)
+    results = []
+    for item in message["outputs"]:
+        wide = "int64" if item["dtype"] not in FLOATS else "float64"
+        exact = values.over(expect, item["exact"], values.contiguous_spec(wide, item["shape"]))
+        own = values.over(expect, item["own"], values.contiguous_spec(item["dtype"], item["shape"]))
+        got = values.over(raw, item["got"], {"dtype": item["dtype"], "shape": item["shape"], "stride": item["stride"]})
+        if item["dtype"] in FLOATS:
+            results.append(_floats(exact, own, got, int(message["reduction"])))
+        else:
+            results.append(_integers(exact, own, got))
+    return {"outputs": results}
+
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+def limits(exact: torch.Tensor, own: torch.Tensor, reduction: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """For each chunk: its scale, and the largest error allowed relative to that scale.
+
+    The largest of a multiple of torch's own error, a few units in the last place, and eps·sqrt(K)/2 for a reduction
+    over K terms (the growth of rounding errors that are independent of each other).
+    """
+    eps = torch.finfo(own.dtype).eps
+    size = _chunk_size(exact.numel())
+    magnitude = _chunks(exact.abs(), size)
+    scale = magnitude.amax(1)
+    scale = torch.maximum(scale, scale.max() * eps).clamp_min(torch.finfo(own.dtype).tiny)
+    error = _chunks((own.double() - exact).abs(), size).amax(1) / scale
+    usual = torch.quantile(error[:: max(1, error.numel() // 100_000)], 0.9)
+    floor = max(ULPS * eps, 0.5 * eps * math.sqrt(reduction))
+    return scale, torch.maximum(error, usual).mul(OWN_ERROR_FACTOR).clamp_min(floor)
+
+
+def _floats(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, reduction: int) -> Plain:
+    exact, own, got = exact.reshape(-1), own.reshape(-1), got.reshape(-1)
+    odd = ~torch.isfinite(own)
+    # where float32 itself overflows, float64 doesn't: there torch's own answer is what is meant
+    exact = torch.where(odd, own.double(), exact)
+    wrong_kind = _kind(got) != _kind(own)
+    if bool(wrong_kind.any()):
+        at = int(wrong_kind.nonzero()[0])
+        return _failure(
+            got,
+            own,
+            at,
+            f"{int(wrong_kind.sum())} elements are NaN or infinite where they should not be, or the reverse",
+        )
+    clean = exact.masked_fill(odd, 0.0)
+    if clean.numel() == 0:
+        return {"passed": True, "error": 0.0, "tolerance": 0.0, "near": True}
+    mine, theirs = own.masked_fill(odd, 0.0), got.masked_fill(odd, 0.0)
+    scale, allowed = limits(clean, mine, reduction)
+    own_error = _relative(mine, clean, scale)
+    jumps = own_error > NEAR
+    share = float(jumps.double().mean())
+    near = share <= JUMPS_ALLOWED
+    if near and share:
+        clean = torch.where(jumps, theirs.double(), clean)
+        mine = torch.where(jumps, theirs, mine)
+        scale, allowed = limits(clean, mine, reduction)
+    error = _relative(theirs, clean, scale)
+    excess = error - allowed.repeat_interleave(_chunk_size(clean.numel()))[: clean.numel()]
+    worst = int(excess.argmax())
+    answer = {
+        "passed": float(excess[worst]) <= 0,
+        "error": float(error[worst]),
+        "tolerance": float(allowed[worst // _chunk_size(clean.numel())]),
+        "near": near,
+        "left_out": int(jumps.sum()) if near else 0,
+        "wrong": int((excess > 0).sum()),
+    }
+    if not answer["passed"]:
+        answer["detail"] = f"{answer['wrong']} of {clean.numel()} elements are off; {_place(got, exact, worst)}"
+    return answer
+
+
+def _integers(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor) -> Plain:
+    """Integers and booleans must equal torch's answer or the exact one (they differ only at ties)."""
+    wide = got.long()
+    wrong = ((wide != own.long()) & (wide != exact)).reshape(-1)
+    count = int(wrong.sum())
+    answer: dict[str, Any] = {
+        "passed": count == 0,
+        "error": float(count > 0),
+        "tolerance": 0.0,
+        "near": True,
+        "wrong": count,
+    }
+    if count:
+        at = int(wrong.nonzero()[0])
+        answer["detail"] = f"{count} of {wrong.numel()} elements differ; {_place(got, exact, at)}"
+    return answer
+
+
+def _kind(tensor: torch.Tensor) -> torch.Tensor:
+    """0 for finite, 1 for NaN, 2 and 3 for the infinities."""
+    kind = torch.isnan(tensor).to(torch.int8)
+    return kind + 2 * torch.isposinf(tensor).to(torch.int8) + 3 * torch.isneginf(tensor).to(torch.int8)
+
+
+def _relative(value: torch.Tensor, exact: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    size = _chunk_size(exact.numel())
+    return (value.double() - exact).abs() / scale.repeat_interleave(size)[: exact.numel()]
+
+
+def _chunk_size(count: int) -> int:
+    return min(CHUNK, max(1, count))
+
+
+def _chunks(flat: torch.Tensor, size: int) -> torch.Tensor:
+    missing = -flat.numel() % size
+    if missing:
+        flat = torch.cat([flat, flat.new_zeros(missing)])
+    return flat.view(-1, size)
+
+
+def _place(got: torch.Tensor, exact: torch.Tensor, at: int) -> str:
+    index, rest = [], at
+    for size in reversed(got.shape if got.ndim > 1 else (got.numel(),)):
+        index.append(rest % size)
+        rest //= size
+    return f"at {index[::-1]} it is {got.reshape(-1)[at].item():.7g}, the answer is {exact.reshape(-1)[at].item():.7g}"
+
+
+def _failure(got: torch.Tensor, own: torch.Tensor, at: int, words: str) -> Plain:
+    return {
+        "passed": False,
+        "error": None,
+        "tolerance": None,
+        "near": True,
+        "detail": f"{words}; {_place(got, own, at)}",
+    }

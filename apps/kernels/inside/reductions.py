@@ -1,0 +1,47 @@
+"""How many terms go into one output element: what rounding error a sum of that length may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "dot", "mv", "addmv")
+
+
+class Counting(TorchDispatchMode):
+    """While active, counts operators by name and keeps the longest reduction among them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.longest = 1
+        self.operators: dict[str, int] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        name = str(func)
+        self.operators[name] = self.operators.get(name, 0) + 1
+        self.longest = max(self.longest, _length(name, args, result))
+        return result
+
+
+def _length(name: str, args: Any, result: Any) -> int:
+    tensors = [a for a in args if isinstance(a, torch.Tensor)]
+    if not tensors:
+        return 1
+    short = name.split(".")[1] if name.count(".") else name
+    if "convolution" in short and len(tensors) > 1:
+        weight = tensors[1]
+        return max(1, weight.numel() // max(1, weight.shape[0]))
+    if short in PRODUCTS:
+        return max(
+            1,
+            tensors[-1].shape[0] if short in ("mm", "addmm") else tensors[-1].shape[-2 if tensors[-1].ndim > 1 else 0],
+        )
+    if short.startswith("cum") or "norm" in short or "softmax" in short:
+        return max(1, max(tensors[0].shape, default=1))
+    out = result[0] if isinstance(result, list | tuple) and result else result
+    if isinstance(out, torch.Tensor) and out.numel():
+        return max(1, tensors[0].numel() // out.numel())
+    return 1

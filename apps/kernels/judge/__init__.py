@@ -1,0 +1,8 @@
+"""The judge: trusted, owns randomness, schedule, clock, comparison and verdict; runs no foreign code, imports no torch."""
+
+from __future__ import annotations
+
+from apps.kernels.judge.errors import HostCannotJudge, ProblemRefused
+from apps.kernels.judge.evaluate import evaluate
+
+__all__ = ["HostCannotJudge", "ProblemRefused", "evaluate"]

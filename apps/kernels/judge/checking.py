@@ -1,0 +1,124 @@
+"""The check stage: build the candidate once, look at what it calls, and try it on everything that was promised."""
+
+from __future__ import annotations
+
+import secrets
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from apps.kernels.evaluation import Build, Rejection, Setup
+from apps.kernels.jail import freeze as ice
+from apps.kernels.judge import correctness, policy
+from apps.kernels.judge.content import Recipe
+from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.findings import Findings
+from apps.kernels.judge.oracle import PUBLIC_SEED
+from apps.kernels.judge.runner import PERTURB, Options, Runner
+from apps.kernels.judge.session import Session
+
+SCOUTING_CALLS = 7
+OTHER_WEIGHTS = ("as given", "normal")
+
+
+def check(session: Session, findings: Findings) -> float:
+    """Everything about being right; returns the seconds one call takes, roughly. Raises `CandidateFailed`."""
+    session.oracle.draw(0)
+    session.oracle.set_state()
+    with _runner(session, findings, first=True) as runner:
+        _describe(session, findings, runner)
+        started = time.monotonic()
+        hows = correctness.FULL if session.full else correctness.QUICK
+        findings.trials += correctness.check(session, runner, hows)
+        _raise_if_failed(findings, runner)
+        seconds = _scout(session, runner)
+        if session.full:
+            session.tell("check", "values beyond what is promised")
+            findings.robustness += correctness.beyond(session, runner)
+        session.spend("check", started)
+    if session.full and session.oracle.problem.state:
+        _check_other_weights(session, findings)
+    return seconds
+
+
+def set_other_weights(session: Session, missing: tuple[str, ...]) -> int:
+    """Give the reference other weights; returns the seed that models must be constructed under.
+
+    A candidate that names its parameters otherwise can't be handed any, so there only the seed changes.
+    """
+    seed = PUBLIC_SEED + 1 + secrets.randbelow(1 << 20)
+    session.oracle.set_state(seed, None if missing else secrets.randbits(40))
+    return seed
+
+
+def _check_other_weights(session: Session, findings: Findings) -> None:
+    started = time.monotonic()
+    seed = set_other_weights(session, findings.missing)
+    with _runner(session, findings, seed=seed) as runner:
+        findings.trials += correctness.check(session, runner, OTHER_WEIGHTS, "other weights, ")
+        _raise_if_failed(findings, runner)
+    session.oracle.set_state()
+    session.spend("check", started)
+
+
+@contextmanager
+def _runner(session: Session, findings: Findings, *, first: bool = False, seed: int = PUBLIC_SEED) -> Iterator[Runner]:
+    started = time.monotonic()
+    options = Options(
+        role="candidate",
+        source=session.request.candidate,
+        warm_seconds=0.0,
+        perturb=PERTURB,
+        observe=first,
+        seed=seed,
+        extra={"real_headers": session.request.real_headers},
+    )
+    session.tell("build", "building the candidate" if first else "starting it again")
+    runner = session.runner(options, first=first)
+    if first:
+        session.artefacts = runner.built
+    session.spend("build" if first else "starting runners", started)
+    try:
+        yield runner
+    finally:
+        session.end(runner)
+
+
+def _describe(session: Session, findings: Findings, runner: Runner) -> None:
+    log = runner.jailed.output.strip()
+    findings.build = Build(round(runner.build_seconds, 4), log[-8000:])
+    findings.setup = Setup(round(runner.setup_seconds, 4), runner.setup_bytes)
+    findings.missing = runner.missing
+    findings.library_calls = policy.library_calls(runner.operators)
+    findings.rejections += policy.judge_operators(runner.operators, session.request.policy)
+    runtimes = policy.openmp_runtimes(ice.mapped_objects(runner.jailed.pid))
+    if len(runtimes) > 1:
+        findings.rejections.append(
+            Rejection(
+                "one OpenMP runtime",
+                "the candidate's process",
+                f"{' and '.join(runtimes)} are both loaded; torch's own threads then run a hundred times slower. "
+                "Build with g++ -fopenmp, or link the runtime that torch has loaded",
+            )
+        )
+    if findings.rejections:
+        raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
+
+
+def _raise_if_failed(findings: Findings, runner: Runner) -> None:
+    wrong = next((trial for trial in findings.trials if not trial.passed), None)
+    if wrong is None:
+        return
+    hint = ""
+    if runner.missing:
+        hint = f" (ModelNew has no parameters named {', '.join(runner.missing[:4])}, so it could not be given the reference's)"
+    raise CandidateFailed("incorrect", f"{wrong.name}: {wrong.detail}{hint}")
+
+
+def _scout(session: Session, runner: Runner) -> float:
+    """How long a call takes, to size the windows by."""
+    recipe = Recipe(base=correctness.SLOT, donor=correctness.SLOT)
+    session.contents.write(recipe, runner.arena, runner.place(0))
+    times = [runner.call([0], keep=0, timeout=min(60.0, session.left)).nanoseconds for _ in range(SCOUTING_CALLS)]
+    return statistics.median(times) / 1e9

@@ -1,0 +1,125 @@
+"""The judge's side of the comparer: what lies in a runner's memory against what the oracle said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.kernels.jail import ChannelBroken, ChannelTimeout, Limits, Zygote
+from apps.kernels.judge.errors import HostCannotJudge
+from apps.kernels.judge.memory import SharedMemory, TensorSpec, contiguous_stride, pack
+from apps.kernels.judge.oracle import Answer, Oracle
+from apps.kernels.judge.runner import Output, Runner, Sample
+from apps.kernels.plain import Plain
+
+COMPARE_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One call's outputs against the answer. `near` is false where torch's own float32 is far from float64."""
+
+    passed: bool
+    near: bool
+    error: float | None
+    tolerance: float | None
+    detail: str
+    left_out: int
+    worst: int  # the output that decided
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A call's outputs as they were copied out of a runner: slot in the raw memory, and their layouts."""
+
+    slot: int
+    specs: tuple[TensorSpec, ...]
+
+
+class Comparer:
+    """A jailed process that runs nothing foreign, and the raw memory it reads."""
+
+    def __init__(self, zygote: Zygote, oracle: Oracle, limits: Limits, threads: int) -> None:
+        self.oracle = oracle
+        self.raw = SharedMemory("raw", 0)
+        files = (oracle.expect.fd, self.raw.fd)
+        self.jailed = zygote.spawn(
+            "apps.kernels.inside.comparer:main", {"threads": threads}, limits=limits, files=files
+        )
+        self._slots: list[tuple[list[int], int]] = []
+        self._end = 0
+
+    def copy(self, slot: int, runner: Runner, outputs: list[Output]) -> Copy:
+        """Copy all of a call's outputs out of a frozen runner."""
+        specs = tuple(output.spec for output in outputs)
+        offsets = self._room(slot, [spec.bytes for spec in specs])
+        for output, at in zip(outputs, offsets, strict=True):
+            runner.read_into(output, self.raw, at)
+        return Copy(slot, specs)
+
+    def overlay(self, slot: int, answer: Answer, samples: list[Sample]) -> Copy:
+        """Torch's own answer with a call's kept samples laid over it: only they can then be wrong."""
+        expected = self.oracle.problem.outputs
+        specs = tuple(TensorSpec(s.dtype, s.shape, contiguous_stride(s.shape), s.numel * s.item) for s in expected)
+        offsets = self._room(slot, [spec.bytes for spec in specs])
+        for spec, at, own in zip(specs, offsets, answer.own, strict=True):
+            self.raw.view[at : at + spec.bytes] = self.oracle.expect.view[own : own + spec.bytes]
+        for sample in samples:
+            at = offsets[sample.output] + sample.offset
+            self.raw.view[at : at + len(sample.data)] = sample.data
+        return Copy(slot, specs)
+
+    def compare(self, copy: Copy, answer: Answer) -> Comparison:
+        """Hold a copy against an answer."""
+        offsets, _ = self._slots[copy.slot]
+        rows = zip(copy.specs, offsets, answer.exact, answer.own, strict=True)
+        outputs = [{**spec.plain(), "got": at, "exact": exact, "own": own} for spec, at, exact, own in rows]
+        said = self._ask({"outputs": outputs, "reduction": self.oracle.problem.reduction})
+        return _summary(said["outputs"])
+
+    def close(self) -> None:
+        """End it and free its memory."""
+        self.jailed.close()
+        self.raw.close()
+
+    def _room(self, slot: int, sizes: list[int]) -> list[int]:
+        """Offsets for a slot's outputs; a slot whose outputs don't fit any more gets new room."""
+        while len(self._slots) <= slot:
+            self._slots.append(([], 0))
+        offsets, room = self._slots[slot]
+        packed, size = pack(sizes)
+        if size > room or not offsets:
+            start = self._end
+            self._end += size
+            self.raw.grow(self._end)
+            offsets = [start + at for at in packed]
+            self._slots[slot] = (offsets, size)
+            return offsets
+        offsets = [offsets[0] + at for at in packed]
+        self._slots[slot] = (offsets, room)
+        return offsets
+
+    def _ask(self, message: Plain) -> dict[str, Plain]:
+        try:
+            return self.jailed.ask(message, COMPARE_SECONDS)
+        except (ChannelBroken, ChannelTimeout):
+            ended = self.jailed.wait(5)
+            raise HostCannotJudge(f"comparing outputs failed: it {ended.words}\n{self.jailed.output[-800:]}") from None
+
+
+def _summary(outputs: list[Plain]) -> Comparison:
+    def badness(item: Plain) -> float:
+        if not item["passed"]:
+            return float("inf")
+        return float(item["error"] or 0.0) / float(item["tolerance"] or 1.0)
+
+    worst = max(range(len(outputs)), key=lambda i: badness(outputs[i]))
+    item = outputs[worst]
+    return Comparison(
+        passed=all(o["passed"] for o in outputs),
+        near=all(o["near"] for o in outputs),
+        error=item["error"],
+        tolerance=item["tolerance"],
+        detail=str(item.get("detail", "")),
+        left_out=sum(int(o.get("left_out", 0)) for o in outputs),
+        worst=worst,
+    )

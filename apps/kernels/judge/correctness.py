@@ -1,0 +1,152 @@
+"""Is it right? A runner with poisoned memory, several distributions, and every element of every output compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from apps.kernels.evaluation import Correctness, Robustness, Trial
+from apps.kernels.judge.comparer import Comparison
+from apps.kernels.judge.content import Recipe
+from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.runner import Runner
+from apps.kernels.judge.session import Session
+
+QUICK = ("as given", "normal", "small", "low bits")
+FULL = ("as given", "as given", "normal", "small", "large", "offset", "heavy-tailed", "sparse", "all alike", "low bits")
+BEYOND = ("infinite", "not a number", "subnormal")
+SLOT = 1  # trials use one slot of the bank
+
+
+def check(session: Session, runner: Runner, hows: Sequence[str], label: str = "") -> list[Trial]:
+    """Run a trial for each distribution; stops at the first that fails. Raises `CandidateFailed` when a call does."""
+    trials = []
+    for index, how in enumerate(hows):
+        session.tell("check", f"{label}{how}", index / len(hows))
+        trial = _trial(session, runner, how, index)
+        if trial is None:
+            continue
+        trials.append(replace(trial, name=f"{label}{how}"))
+        if not trial.passed:
+            break
+    return trials
+
+
+def _trial(session: Session, runner: Runner, how: str, index: int) -> Trial | None:
+    """One drawn set of inputs, called twice; None where torch's own float32 is not near float64."""
+    oracle, comparer = session.oracle, session.comparer
+    seed = oracle.draw(SLOT, how)
+    recipe = Recipe(base=SLOT, donor=SLOT)
+    place = index % len(runner.places)
+    buffers = _buffers_before(session, runner)
+    comparisons: list[Comparison] = []
+    for _repeat in range(2):  # a race rarely gives the same wrong answer twice
+        session.contents.write(recipe, runner.arena, runner.place(place))
+        window = runner.call([place], keep=1, timeout=min(60.0, session.left))
+        copy = comparer.copy(0, runner, window.outputs[0])
+        runner.check_alone()
+        if not comparisons:
+            session.contents.ask(recipe)
+            answer = oracle.answer(buffers=buffers)
+            wrong_buffer = _buffer_that_differs(session, runner, buffers)
+        comparison = comparer.compare(copy, answer)
+        if not answer.finite and not comparison.passed:
+            return None
+        if not comparison.near:
+            return None
+        comparisons.append(comparison)
+    worst = max(comparisons, key=lambda c: (not c.passed, (c.error or 0.0) / (c.tolerance or 1.0)))
+    spec = oracle.problem.outputs[worst.worst]
+    detail = worst.detail
+    if wrong_buffer:
+        detail = f"buffer {wrong_buffer} is not updated as the reference updates it"
+    if worst.left_out:
+        detail = f"{detail} {worst.left_out} elements at a discontinuity left out".strip()
+    return Trial(
+        name=how,
+        seed=f"{seed:012x}",
+        shape=spec.shape,
+        dtype=spec.dtype,
+        passed=worst.passed and not wrong_buffer,
+        error=worst.error,
+        tolerance=worst.tolerance,
+        detail=detail,
+    )
+
+
+def _buffers_before(session: Session, runner: Runner) -> dict[str, int] | None:
+    """Copy the runner's updated buffers into the state file's second half, as the oracle's starting point."""
+    problem = session.oracle.problem
+    if not problem.updated:
+        return None
+    places = {}
+    for item in problem.state:
+        if item.name not in problem.updated:
+            continue
+        if item.name not in runner.buffers:
+            raise CandidateFailed("incorrect", f"it has no buffer {item.name}, which the reference updates")
+        size = _size(item.shape, item.dtype)
+        at = session.oracle.state_bytes + item.at
+        runner.read_raw(runner.buffers[item.name], session.oracle.state, at, size)
+        places[item.name] = at
+    return places
+
+
+def _buffer_that_differs(session: Session, runner: Runner, places: dict[str, int] | None) -> str | None:
+    """The name of a buffer whose value after the call is not the oracle's, compared loosely: they are averages."""
+    if not places:
+        return None
+    from apps.kernels.judge.numbers import close_enough
+
+    problem, state = session.oracle.problem, session.oracle.state
+    for item in problem.state:
+        if item.name in places:
+            size = _size(item.shape, item.dtype)
+            mine = runner.read_address(runner.buffers[item.name], size)
+            theirs = bytes(state.view[places[item.name] : places[item.name] + size])
+            if not close_enough(mine, theirs, item.dtype):
+                return item.name
+    return None
+
+
+def _size(shape: tuple[int, ...], dtype: str) -> int:
+    from apps.kernels.judge.memory import ITEM_BYTES
+
+    count = 1
+    for size in shape:
+        count *= size
+    return count * ITEM_BYTES[dtype]
+
+
+def summarise(trials: Sequence[Trial]) -> Correctness:
+    """All trials as one: how many passed, and the worst error beside its tolerance."""
+    known = [t for t in trials if t.error is not None]
+    worst = max(known, key=lambda t: (not t.passed, (t.error or 0.0) / (t.tolerance or 1.0)), default=None)
+    return Correctness(
+        trials=len(trials),
+        passed=sum(t.passed for t in trials),
+        max_error=worst.error if worst else None,
+        tolerance=worst.tolerance if worst else None,
+        details=tuple(trials),
+    )
+
+
+def beyond(session: Session, runner: Runner) -> list[Robustness]:
+    """Values beyond what is promised: shown as holding or specialised, refusing nobody."""
+    found = []
+    for how in BEYOND:
+        try:
+            session.oracle.draw(SLOT, how)
+            recipe = Recipe(base=SLOT, donor=SLOT)
+            session.contents.write(recipe, runner.arena, runner.place(0))
+            window = runner.call([0], keep=0, timeout=min(60.0, session.left))
+            copy = session.comparer.copy(0, runner, window.outputs[0])
+            session.contents.ask(recipe)
+            comparison = session.comparer.compare(copy, session.oracle.answer())
+        except CandidateFailed as failure:
+            found.append(Robustness(how, False, failure.detail))
+            break
+        if not comparison.near:
+            continue
+        found.append(Robustness(how, comparison.passed, comparison.detail))
+    return found

@@ -1,0 +1,95 @@
+"""A candidate's way through this host: static rules, build, jail, check, time, profile, evaluation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from apps.kernels.evaluation import Evaluation, EvaluationRequest, Language, Progress, Verdict
+from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed, isolation_level
+from apps.kernels.judge import profiling, ruling
+from apps.kernels.judge.checking import check
+from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemRefused
+from apps.kernels.judge.findings import Findings
+from apps.kernels.judge.observing import observing
+from apps.kernels.judge.lock import device_lock
+from apps.kernels.judge.racing import race
+from apps.kernels.judge.session import Session
+from apps.kernels.machine import HostReport
+from apps.kernels.problem import BadProblem, read_problem
+
+
+def evaluate(
+    request: EvaluationRequest,
+    *,
+    zygote: Zygote | None = None,
+    host: HostReport | None = None,
+    observe: Callable[[Progress], None] = lambda _progress: None,
+) -> Evaluation:
+    """Judge one candidate. `zygote` saves importing torch again; `host` gives ceilings and noise measured before.
+
+    Raises `ProblemRefused` for a problem that can't be judged and `HostCannotJudge` for a host that can't; whatever
+    the candidate does becomes a verdict.
+    """
+    findings = Findings(request)
+    if request.language is not Language.CPP:
+        raise HostCannotJudge(f"this host judges cpp on its CPU, not {request.language.value}")
+    try:
+        problem = read_problem(request.problem, request.overrides)
+    except BadProblem as problem_fault:
+        raise ProblemRefused(str(problem_fault)) from None
+    findings.rejections += ruling.static_rules(request)
+    if findings.rejections:
+        return findings.evaluation(Verdict.REJECTED, findings.rejections[0].detail)
+    try:
+        with ExitStack() as stack:
+            own = zygote or stack.enter_context(Zygote())
+            own.start()
+            _refuse_weak_isolation(request, own)
+            waiting = time.monotonic()
+            stack.enter_context(
+                device_lock(
+                    "cpu",
+                    timeout=request.deadline_seconds,
+                    waiting=lambda holder: observe(Progress("wait", f"process {holder} is using the device")),
+                )
+            )
+            findings.split["waiting for the device"] = time.monotonic() - waiting
+            findings.started = time.monotonic()
+            return _judge(request, problem.source, own, host, observe, findings)
+    except (JailFailed, ZygoteFailed) as failure:
+        raise HostCannotJudge(str(failure)) from None
+
+
+def _refuse_weak_isolation(request: EvaluationRequest, zygote: Zygote) -> None:
+    if isolation_level(zygote.mode) == "weak" and not request.allow_weak_isolation:
+        raise HostCannotJudge(
+            "this host can't isolate a candidate well enough: it has neither user namespaces nor Landlock and seccomp. "
+            "An admin can allow weak isolation"
+        )
+
+
+def _judge(
+    request: EvaluationRequest,
+    source: str,
+    zygote: Zygote,
+    host: HostReport | None,
+    observe: Callable[[Progress], None],
+    findings: Findings,
+) -> Evaluation:
+    started = time.monotonic()
+    observe(Progress("check", "running the reference"))
+    with Session(request, source, zygote, observe, split=findings.split) as session:
+        session.spend("oracle", started)
+        findings.describe_environment(zygote, session.threads)
+        try:
+            seconds = check(session, findings)
+            found = race(session, findings, seconds, host.noise if host else {})
+            ruling.judge_floor(session, findings, host)
+            with observing(session, found.block) as observed:
+                ruling.judge_what_ran(session, findings, observed)
+                profiling.profile(session, findings, observed, host)
+        except CandidateFailed as failure:
+            return findings.evaluation(Verdict(failure.verdict), failure.detail)
+    return findings.evaluation(Verdict.CORRECT)

@@ -1,0 +1,87 @@
+"""What a judgement has found out so far, and the evaluation it becomes when it ends, wherever it ends."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+
+from apps.kernels.evaluation import (
+    Build,
+    Evaluation,
+    EvaluationRequest,
+    Profile,
+    Rejection,
+    Robustness,
+    Setup,
+    Timing,
+    Trial,
+    Verdict,
+)
+from apps.kernels.jail import Zygote, compilers, isolation, isolation_level
+from apps.kernels.judge.correctness import summarise
+from apps.kernels.plain import Plain, to_plain
+
+LOG_KEPT = 20_000
+
+
+@dataclass
+class Findings:
+    """Filled in as the judgement goes on."""
+
+    request: EvaluationRequest
+    started: float = field(default_factory=time.monotonic)
+    build: Build = field(default_factory=Build)
+    setup: Setup = field(default_factory=Setup)
+    rejections: list[Rejection] = field(default_factory=list)
+    library_calls: tuple[str, ...] = ()
+    trials: list[Trial] = field(default_factory=list)
+    robustness: list[Robustness] = field(default_factory=list)
+    timing: Timing = field(default_factory=Timing)
+    profile: Profile = field(default_factory=Profile)
+    environment: dict[str, Plain] = field(default_factory=dict)
+    split: dict[str, float] = field(default_factory=dict)
+    mode: str = ""
+    missing: tuple[str, ...] = ()  # parameters that the candidate does not name as the reference does
+
+    def evaluation(self, verdict: Verdict, detail: str = "") -> Evaluation:
+        """Everything known, under this verdict. Only a correct candidate keeps its outcome."""
+        correct = verdict is Verdict.CORRECT
+        return Evaluation(
+            verdict=verdict,
+            policy=self.request.policy,
+            tier=self.request.tier,
+            detail=detail[:LOG_KEPT],
+            rejections=tuple(self.rejections),
+            library_calls=self.library_calls,
+            setup=self.setup,
+            build=self.build,
+            correctness=summarise(self.trials),
+            robustness=tuple(self.robustness),
+            timing=self.timing if correct else Timing(),
+            profile=self.profile if correct else Profile(),
+            isolation=self._isolation(),
+            environment=self.environment,
+            seconds=round(time.monotonic() - self.started, 3),
+            split={name: round(seconds, 3) for name, seconds in self.split.items()},
+        )
+
+    def _isolation(self) -> dict[str, Plain]:
+        if not self.mode:
+            return {}
+        rows = [to_plain(row) for row in isolation(self.mode)]
+        return {"mode": self.mode, "level": isolation_level(self.mode), "enforced": rows}
+
+    def describe_environment(self, zygote: Zygote, threads: int) -> None:
+        """What the numbers were made with."""
+        self.mode = zygote.mode
+        self.environment.update(
+            {
+                "torch": zygote.torch,
+                "threads": threads,
+                "processors": os.cpu_count() or 1,
+                "compilers": compilers(),
+                "load_average": list(os.getloadavg()),
+                "allocator": "glibc, nothing given back (M_MMAP_MAX=0, M_TRIM_THRESHOLD=-1), both sides alike",
+            }
+        )

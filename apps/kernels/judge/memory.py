@@ -1,0 +1,161 @@
+"""Memory files the judge shares with jailed processes, and where tensors lie in them."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import mmap
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.kernels.plain import Plain
+
+PAGE = 4096
+ALIGNMENT = 64  # torch's own allocator's
+F_ADD_SEALS, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_FUTURE_WRITE = 1033, 2, 4, 16
+ITEM_BYTES = {
+    "float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "int8": 1,
+    "uint8": 1, "bool": 1,
+}  # fmt: skip
+
+
+def up(size: int, to: int) -> int:
+    """`size` rounded up to a multiple of `to`."""
+    return -(-size // to) * to
+
+
+class SharedMemory:
+    """A memory file and the judge's own writable mapping of it."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self.size = up(max(size, PAGE), PAGE)
+        self.fd = os.memfd_create(f"pragma-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, self.size)
+        self.map = mmap.mmap(self.fd, self.size)
+        self.view = memoryview(self.map)
+        self._address: int | None = None
+
+    def grow(self, size: int) -> None:
+        """Make it at least this long; what it holds stays, earlier pointers don't."""
+        if size <= self.size:
+            return
+        self.size = up(size, PAGE)
+        self.view.release()
+        self.map.close()
+        os.ftruncate(self.fd, self.size)
+        self.map = mmap.mmap(self.fd, self.size)
+        self.view = memoryview(self.map)
+        self._address = None
+
+    def seal(self) -> None:
+        """From now on nobody else can map it writable or change its size (Linux 5.1; before, the mapping is trusted)."""
+        try:
+            fcntl.fcntl(self.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
+        except OSError:
+            fcntl.fcntl(self.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW)
+
+    def pointer(self, offset: int) -> ctypes.c_void_p:
+        """The address of a byte, for calls that copy memory."""
+        if self._address is None:
+            keeper = ctypes.c_char.from_buffer(self.map)
+            self._address = ctypes.addressof(keeper)
+            del keeper
+        return ctypes.c_void_p(self._address + offset)
+
+    def close(self) -> None:
+        """Give the memory back as soon as nobody else maps it."""
+        self.view.release()
+        self.map.close()
+        os.close(self.fd)
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A tensor's layout: data type, shape, strides in elements, and bytes from its first to its last element."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    bytes: int
+
+    @classmethod
+    def read(cls, data: Plain) -> TensorSpec:
+        """From what the oracle says."""
+        return cls(str(data["dtype"]), tuple(data["shape"]), tuple(data["stride"]), int(data["bytes"]))
+
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    @property
+    def item(self) -> int:
+        """Bytes of one element."""
+        return ITEM_BYTES[self.dtype]
+
+    @property
+    def is_float(self) -> bool:
+        """Whether its elements are floating-point numbers."""
+        return "float" in self.dtype
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether its elements lie in order without gaps."""
+        return self.bytes == self.numel * self.item and self.stride == contiguous_stride(self.shape)
+
+    def plain(self) -> Plain:
+        """For a message."""
+        return {"dtype": self.dtype, "shape": list(self.shape), "stride": list(self.stride), "bytes": self.bytes}
+
+
+def contiguous_stride(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a contiguous tensor, in elements."""
+    stride, step = [], 1
+    for size in reversed(shape):
+        stride.append(step)
+        step *= max(1, size)
+    return tuple(reversed(stride))
+
+
+def pack(sizes: Sequence[int], start: int = 0) -> tuple[list[int], int]:
+    """Aligned offsets for blocks of these sizes one after the other, and the end of the last."""
+    offsets, at = [], start
+    for size in sizes:
+        offsets.append(at)
+        at = up(at + size, ALIGNMENT)
+    return offsets, at
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one input tensor lies in an arena: its first page, the size of its pages, and its own offset in the file."""
+
+    page: int
+    size: int
+    at: int
+
+    def plain(self) -> Plain:
+        """For a message."""
+        return {"page": self.page, "size": self.size, "at": self.at}
+
+
+def placements(specs: Sequence[TensorSpec], count: int) -> tuple[tuple[tuple[Place, ...], ...], int]:
+    """`count` placements of a set of inputs, each tensor on pages of its own; the bytes needed.
+
+    A runner maps each with an untouchable page before and after it. Every second placement pushes tensors against the
+    page after them, as closely as torch's alignment lets, the others against the page before.
+    """
+    found, at = [], 0
+    for index in range(count):
+        row = []
+        for spec in specs:
+            size = up(max(spec.bytes, 1), PAGE)
+            shift = size - up(max(spec.bytes, 1), ALIGNMENT) if index % 2 == 0 else 0
+            row.append(Place(at, size, at + shift))
+            at += size
+        found.append(tuple(row))
+    return tuple(found), at

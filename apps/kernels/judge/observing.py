@@ -1,0 +1,84 @@
+"""A warm candidate in a process of its own that is watched from outside: for the policy's evidence and for the profile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from apps.kernels.jail import freeze as ice
+from apps.kernels.judge.artefacts import Compilation
+from apps.kernels.judge.runner import Options, Runner
+from apps.kernels.judge.session import Session
+
+WARM_SECONDS = 0.2
+OUTPUTS_HELD = 256 << 20  # bytes of outputs that one window's calls may hold at once
+
+
+class Observed:
+    """The candidate under observation. It is called exactly as a timed one is."""
+
+    def __init__(self, session: Session, runner: Runner, block: int) -> None:
+        self.session = session
+        self.runner = runner
+        self.block = block
+        self.seconds = 0.0
+
+    @property
+    def pid(self) -> int:
+        """Its process id, as the judge's process names it."""
+        return self.runner.jailed.pid
+
+    @property
+    def compilations(self) -> tuple[Compilation, ...]:
+        """The compilers' runs that built it, as their wrapper wrote them down."""
+        return self.session.artefacts.compilations
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """Shared objects of its own that it has mapped, as it names them itself."""
+        work = self.runner.jailed.work_inside.rstrip("/") + "/"
+        paths = (path.removesuffix(" (deleted)") for _, _, path in ice.mapped_objects(self.pid))
+        return tuple(sorted({path for path in paths if path.startswith(work)}))
+
+    def window(self) -> int:
+        """One window on new content, as in the timing; returns how many calls it held."""
+        order = list(range(self.block))
+        for place in order:
+            self.session.contents.write(self.session.contents.new(), self.runner.arena, self.runner.place(place))
+        window = self.runner.call(order, keep=0, timeout=min(120.0, self.session.left))
+        self.seconds += window.nanoseconds / 1e9
+        return len(order)
+
+    def call(self, n: int) -> float:
+        """Call it n times in a row on unchanged inputs; the seconds of the windows that took."""
+        per_call = max(1, self.runner.problem.output_bytes)
+        largest = max(1, min(1024, OUTPUTS_HELD // per_call))
+        places = len(self.runner.places)
+        total = 0.0
+        while n > 0:
+            part = min(n, largest)
+            window = self.runner.call([i % places for i in range(part)], keep=0, timeout=min(120.0, self.session.left))
+            total += window.nanoseconds / 1e9
+            n -= part
+        return total
+
+    def set_threads(self, k: int) -> None:
+        """From the next call on, parallel regions of the calling thread use k threads."""
+        self.runner.thaw()
+        self.runner.jailed.ask({"do": "threads", "threads": k}, 10.0)
+        self.runner.freeze()
+
+
+@contextmanager
+def observing(session: Session, block: int) -> Iterator[Observed]:
+    """Start a candidate to be watched."""
+    started = time.monotonic()
+    placements = max(2, block)
+    options = Options("candidate", session.request.candidate, placements, WARM_SECONDS)
+    runner = session.runner(options)
+    session.spend("starting runners", started)
+    try:
+        yield Observed(session, runner, block)
+    finally:
+        session.end(runner)

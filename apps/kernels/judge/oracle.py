@@ -1,0 +1,187 @@
+"""The judge's side of the oracle: asks for inputs, answers and state, and knows where they lie."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from dataclasses import dataclass, field
+
+from apps.kernels.jail import ChannelBroken, ChannelTimeout, Jailed, Limits, Zygote
+from apps.kernels.judge.errors import ProblemRefused
+from apps.kernels.judge.memory import SharedMemory, TensorSpec, pack
+from apps.kernels.plain import Plain
+
+PUBLIC_SEED = 20_250_131  # construction only; inputs are drawn under secret ones
+ANSWER_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class StateItem:
+    """One entry of the reference's state_dict and where it lies in the state file."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    at: int
+
+
+@dataclass(frozen=True)
+class OpenProblem:
+    """What the oracle found out about the problem: the layouts that bind everybody."""
+
+    init: Plain
+    input_tree: Plain
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    output_tree: Plain
+    state: tuple[StateItem, ...]
+    training: bool
+    reduction: int
+    double: bool
+    returns_view: bool
+    updated: tuple[str, ...]
+    operators: dict[str, int]
+    seconds: float
+
+    @property
+    def input_bytes(self) -> int:
+        """Bytes of one set of inputs."""
+        return sum(spec.bytes for spec in self.inputs)
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes of one set of outputs."""
+        return sum(spec.numel * spec.item for spec in self.outputs)
+
+
+@dataclass
+class Answer:
+    """Where the expected outputs lie: per output the exact one and torch's own."""
+
+    exact: list[int]
+    own: list[int]
+    finite: bool
+    double: bool
+    seconds: float
+    places: list[Plain] = field(default_factory=list)
+
+
+class Oracle:
+    """A jailed process that runs the problem's code, and the memory it shares with the judge."""
+
+    def __init__(self, zygote: Zygote, source: str, limits: Limits, slots: int, largest_inputs: int) -> None:
+        threads = os.cpu_count() or 1
+        self.bank = SharedMemory("bank", 0)
+        self.expect = SharedMemory("expect", 0)
+        self.state = SharedMemory("state", 0)
+        self.slots = slots
+        self._memories = [self.bank, self.expect, self.state]
+        payload = {"source": source, "seed": PUBLIC_SEED, "threads": threads, "largest_inputs": largest_inputs}
+        files = [memory.fd for memory in self._memories]
+        self.jailed: Jailed = zygote.spawn("apps.kernels.inside.oracle:main", payload, limits=limits, files=files)
+        try:
+            self.problem = self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> OpenProblem:
+        said = self._receive(ANSWER_SECONDS)
+        if "refused" in said:
+            raise ProblemRefused(str(said["refused"]))
+        inputs = tuple(TensorSpec.read(spec) for spec in said["specs"])
+        outputs = tuple(TensorSpec.read(spec) for spec in said["outputs"])
+        sizes = [TensorSpec.read(spec) for spec in said["state"]]
+        places, end = pack([spec.numel * spec.item for spec in sizes])
+        state = tuple(
+            StateItem(str(item["name"]), spec.dtype, spec.shape, at)
+            for item, spec, at in zip(said["state"], sizes, places, strict=True)
+        )
+        self.state.grow(2 * end)
+        self.state_bytes = end
+        self.offsets, self.slot_bytes = pack([spec.bytes for spec in inputs])
+        self.bank.grow(self.slot_bytes * (self.slots + 1))
+        wide = [8 * spec.numel for spec in outputs]
+        exact, end = pack(wide)
+        own, end = pack([spec.numel * spec.item for spec in outputs], end)
+        self._places = [{"exact": e, "own": o} for e, o in zip(exact, own, strict=True)]
+        self.expect.grow(end)
+        return OpenProblem(
+            init=said["init"],
+            input_tree=said["inputs"],
+            inputs=inputs,
+            outputs=outputs,
+            output_tree=said["output_tree"],
+            state=state,
+            training=bool(said["training"]),
+            reduction=int(said["reduction"]),
+            double=bool(said["double"]),
+            returns_view=bool(said["returns_view"]),
+            updated=tuple(said["updated"]),
+            operators={str(k): int(v) for k, v in said["operators"].items()},
+            seconds=float(said["seconds"]),
+        )
+
+    # -- what it can be asked ----------------------------------------------------------------------------------------
+
+    def slot(self, index: int) -> list[int]:
+        """Offsets of a set of inputs in the bank; slot `slots` is for questions."""
+        return [index * self.slot_bytes + offset for offset in self.offsets]
+
+    def draw(self, slot: int, how: str = "as given", seed: int | None = None) -> int:
+        """Draw a set of inputs into a slot of the bank under a secret seed, which is returned."""
+        seed = secrets.randbits(48) if seed is None else seed
+        said = self._ask({"do": "draw", "seed": seed, "how": how, "offsets": self.slot(slot)})
+        if "refused" in said:
+            raise ProblemRefused(str(said["refused"]))
+        return seed
+
+    def answer(self, slot: int | None = None, buffers: dict[str, int] | None = None) -> Answer:
+        """Compute what belongs to the inputs in a slot (the question's by default) into the expect file."""
+        offsets = self.slot(self.slots if slot is None else slot)
+        double = self.problem.double
+        ask = {"do": "answer", "offsets": offsets, "places": self._places, "double": double, "buffers": buffers}
+        said = self._ask(ask)
+        exact = [int(place["exact"]) for place in self._places]
+        own = [int(place["own"]) for place in self._places]
+        return Answer(exact, own, bool(said["finite"]), double, float(said["seconds"]))
+
+    def set_state(self, seed: int = PUBLIC_SEED, alter: int | None = None) -> None:
+        """Write the state that models constructed under `seed` shall have; `alter` seeds other weights."""
+        places = {item.name: item.at for item in self.problem.state}
+        self._ask({"do": "state", "seed": seed, "alter": alter, "places": places})
+
+    def dependence(self, slot: int, other: int, blocks: int) -> list[float]:
+        """For each input the share of its elements on which the output is seen to depend."""
+        ask = {"do": "depends", "offsets": self.slot(slot), "others": self.slot(other), "blocks": blocks}
+        return [float(share) for share in self._ask(ask)["shares"]]
+
+    def close(self) -> None:
+        """End the process and free its memory."""
+        self.jailed.close()
+        for memory in self._memories:
+            memory.close()
+        self._memories = []
+
+    def _ask(self, message: Plain) -> dict[str, Plain]:
+        try:
+            self.jailed.send(message)
+        except ChannelBroken:
+            raise ProblemRefused(self._end()) from None
+        said = self._receive(ANSWER_SECONDS)
+        if "error" in said:
+            raise ProblemRefused(f"the reference raised while being judged:\n{said['error']}")
+        return said
+
+    def _receive(self, timeout: float) -> dict[str, Plain]:
+        try:
+            return self.jailed.receive(timeout)
+        except ChannelTimeout:
+            raise ProblemRefused(f"the reference took more than {timeout:.0f} s") from None
+        except ChannelBroken:
+            raise ProblemRefused(self._end()) from None
+
+    def _end(self) -> str:
+        ended = self.jailed.wait(5)
+        tail = self.jailed.output.strip()[-800:]
+        return f"the reference's process {ended.words}" + (f":\n{tail}" if tail else "")

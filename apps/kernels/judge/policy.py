@@ -1,0 +1,141 @@
+"""What ran, seen from outside: program counters by the object they lie in, and the operators the dispatcher saw."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from apps.kernels.evaluation import Policy, Rejection
+
+# Allocation, views, shapes and copies between layouts: torch's part of any candidate.
+PLUMBING = re.compile(
+    r"aten\.(empty|empty_like|empty_strided|new_empty|new_empty_strided|new_zeros|new_full|zeros|zeros_like|ones|full|"
+    r"zero_|fill_|view|_unsafe_view|reshape|_reshape_alias|as_strided|as_strided_|detach|detach_|alias|t|transpose|"
+    r"permute|expand|expand_as|slice|select|narrow|unsqueeze|squeeze|unbind|split|split_with_sizes|chunk|view_as|resize_|"
+    r"set_|clone|contiguous|copy_|_to_copy|lift|lift_fresh|_local_scalar_dense|is_pinned|unfold|diagonal|movedim|flatten|"
+    r"unflatten|size|stride|dim|numel|sym_size|sym_stride|sym_numel|is_contiguous|data|requires_grad_|item|record_stream|"
+    r"pin_memory|arange|scalar_tensor|view_dtype)(\.|$)"
+)
+LIBRARY = re.compile(
+    r"aten\.(mm|bmm|addmm|baddbmm|addbmm|matmul|linear|dot|vdot|mv|addmv|ger|addr|convolution|convolution_overrideable|"
+    r"_convolution|conv1d|conv2d|conv3d|conv_transpose1d|conv_transpose2d|conv_transpose3d|mkldnn_convolution|"
+    r"thnn_conv2d|_slow_conv2d_forward|slow_conv3d|slow_conv3d_forward|mkldnn_linear)(\.|$)"
+)
+RUNTIMES = re.compile(
+    r"^(libgomp|libomp|libiomp5|libc|libm|libmvec|libpthread|libdl|librt|ld-linux-x86-64|libgcc_s|libstdc\+\+|libc\+\+)"
+    r"([.-]|$)"
+)
+TORCH = re.compile(r"^(libtorch|libc10|libshm|_C\.)")
+PYTHON = re.compile(r"^(python|libpython|_ctypes|libffi|.*\.cpython-)")
+
+SHARE = 0.05  # of user time in torch's or a library's compute, above which it is the one that computes
+ALLOWANCE_SECONDS = 40e-6  # a call may spend this much in torch without explanation: allocation, views, dispatch
+ENOUGH = 40  # samples below which nothing is said
+OWN_SHARE = 0.5  # of user time beyond overheads that must lie in the candidate's own objects and runtimes
+PYTHON_SECONDS = 300e-6
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """User-mode samples by kind of object over some calls: own, runtime, torch, python, other; seconds they stand for."""
+
+    samples: dict[str, int]
+    objects: dict[str, int]
+    calls: int
+    seconds_a_sample: float
+    operators: tuple[str, ...]
+    source: str
+
+    @property
+    def total(self) -> int:
+        """All user-mode samples."""
+        return sum(self.samples.values())
+
+    def share(self, *kinds: str) -> float:
+        """Share of the samples in these kinds of object."""
+        return sum(self.samples.get(kind, 0) for kind in kinds) / max(1, self.total)
+
+    def seconds_a_call(self, *kinds: str) -> float:
+        """Processor seconds a call in these kinds of object."""
+        return sum(self.samples.get(kind, 0) for kind in kinds) * self.seconds_a_sample / max(1, self.calls)
+
+
+def classify(path: str, work: str) -> str:
+    """What kind of object a mapping belongs to. Code without a file is nobody's: a library's JIT looks like that."""
+    name = path.removesuffix(" (deleted)")
+    if name.startswith(work.rstrip("/") + "/"):
+        return "own"
+    base = name.rsplit("/", 1)[-1]
+    if base in ("[vdso]", "[vsyscall]") or RUNTIMES.match(base):
+        return "runtime"
+    if TORCH.match(base):
+        return "torch"
+    if PYTHON.match(base):
+        return "python"
+    return "other"
+
+
+def gather(
+    addresses: Iterable[int], objects: Iterable[tuple[int, int, str]], work: str
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Samples by kind and by object's name."""
+    ranges = sorted(objects)
+    kinds: Counter[str] = Counter()
+    names: Counter[str] = Counter()
+    for address in addresses:
+        if address < 0:
+            continue  # in the kernel
+        path = next((p for start, end, p in ranges if start <= address < end), "")
+        kinds[classify(path, work)] += 1
+        names[path.rsplit("/", 1)[-1] or "(no file)"] += 1
+    return dict(kinds), dict(names)
+
+
+def library_calls(operators: Iterable[str]) -> tuple[str, ...]:
+    """Products and convolutions of the library among these operators."""
+    return tuple(sorted(name for name in operators if LIBRARY.match(name)))
+
+
+def judge_operators(operators: Iterable[str], policy: Policy) -> list[Rejection]:
+    """Operators that the policy doesn't allow."""
+    refused = []
+    for name in operators:
+        if not name.startswith("aten.") or PLUMBING.match(name):
+            continue
+        if policy is Policy.LIBRARY and LIBRARY.match(name):
+            continue
+        refused.append(name)
+    if not refused:
+        return []
+    hint = "products and convolutions only" if policy is Policy.LIBRARY else "none; do it in your own kernel"
+    detail = f"torch computes {', '.join(refused)}; under policy {policy.value} torch may compute {hint}"
+    return [Rejection("torch operator", "a call", detail)]
+
+
+def judge_evidence(evidence: Evidence, policy: Policy) -> list[Rejection]:
+    """What the samples show against the policy; nothing where there are too few."""
+    if evidence.total < ENOUGH:
+        return []
+    top = ", ".join(f"{name} {n}" for name, n in sorted(evidence.objects.items(), key=lambda e: -e[1])[:5])
+    found = []
+    if policy is Policy.KERNEL:
+        share, seconds = evidence.share("torch", "other"), evidence.seconds_a_call("torch", "other")
+        if share > SHARE and seconds > ALLOWANCE_SECONDS:
+            detail = (
+                f"{share:.0%} of the processor time of its calls lies in libraries' code, not in its kernel's "
+                f"({evidence.total} samples: {top})"
+            )
+            found.append(Rejection("library computes", "program counters", detail))
+    share, seconds = evidence.share("python"), evidence.seconds_a_call("python")
+    if share > OWN_SHARE and seconds > PYTHON_SECONDS:
+        detail = f"{share:.0%} of the processor time of its calls lies in Python ({evidence.total} samples: {top})"
+        found.append(Rejection("Python computes", "program counters", detail))
+    return found
+
+
+def openmp_runtimes(objects: Iterable[tuple[int, int, str]]) -> tuple[str, ...]:
+    """The OpenMP runtimes a process has mapped; more than one makes torch's own threads a hundred times slower."""
+    names = {path.removesuffix(" (deleted)").rsplit("/", 1)[-1] for _, _, path in objects}
+    return tuple(sorted(name for name in names if re.match(r"lib(g|i)?omp", name)))

@@ -1,0 +1,229 @@
+"""The timing stage: groups of fresh processes, their rounds, and what follows from them."""
+
+from __future__ import annotations
+
+import math
+import statistics as plain_statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from apps.kernels.evaluation import Outcome, SpeedUp, Time, Timing
+from apps.kernels.judge import compiled, statistics
+from apps.kernels.judge.checking import set_other_weights
+from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
+from apps.kernels.judge.findings import Findings
+from apps.kernels.judge.oracle import PUBLIC_SEED
+from apps.kernels.judge.runner import Options, Runner
+from apps.kernels.judge.session import Session
+from apps.kernels.judge.timing import Group, Timer, block_size, estimate
+
+GROUPS = 8
+COMPILED_GROUPS = 3
+PAIRS = 30
+FEWEST_PAIRS = 5
+LOOKS = (8, 12, 16, 22, 30)
+WARM_SECONDS = 0.25
+OTHER_WEIGHTS_GROUPS = (2, 5)
+CHECKED_WHOLE = 2
+CHECKED_PAGES = 2
+EMPTY_WINDOWS = 15
+
+
+@dataclass
+class Race:
+    """The groups that were timed, and what an empty model's window takes."""
+
+    groups: list[Group] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    empty_us: float | None = None
+    block: int = 1
+
+
+def race(session: Session, findings: Findings, call_seconds: float, noise: dict[str, float]) -> Race:
+    """Time the candidate against the reference. Raises `CandidateFailed`."""
+    found = Race()
+    session.contents.draw_all()
+    timer = Timer(session)
+    try:
+        found.empty_us = _empty_window(session)
+        found.block = block_size(session, max(call_seconds - found.empty_us / 1e6, 1e-6))
+        count = GROUPS if session.full else 1
+        for index in range(count):
+            session.tell("time", f"processes {index + 1} of {count}", index / count)
+            with _group(session, findings, found, index) as group:
+                _run(session, timer, group)
+                timer.check(group, CHECKED_PAGES)
+                found.groups.append(group)
+    finally:
+        timer.close()
+    findings.timing = summarise(found, noise, full=session.full)
+    return found
+
+
+def _run(session: Session, timer: Timer, group: Group) -> None:
+    started = time.monotonic()
+    timer.settle(group)
+    checked = ("candidate", "reference") if session.request.against else ("candidate",)
+    if session.full:
+        timer.rounds(group, 2, 0, checked)
+        pair = sum(times[-1] * group.block for times in group.times.values()) / 1e6
+        pairs = max(FEWEST_PAIRS, min(PAIRS, round(PAIRS * 0.06 / max(pair, 1e-9))))
+        timer.rounds(group, max(1, pairs - 2), CHECKED_WHOLE, checked)
+    else:
+        for look in LOOKS:
+            timer.rounds(group, look - group.rounds, 1, checked)
+            if statistics.settled(statistics.log_ratios(group.times["reference"], group.times["candidate"])):
+                break
+            if time.monotonic() - started > 20:
+                break
+    session.spend("timing", started)
+
+
+@contextmanager
+def _group(session: Session, findings: Findings, found: Race, index: int) -> Iterator[Group]:
+    """Fresh processes: candidate, reference, in full a second reference, in some torch.compile's."""
+    started = time.monotonic()
+    seed = PUBLIC_SEED
+    altered = session.full and index in OTHER_WEIGHTS_GROUPS and bool(session.oracle.problem.state)
+    if altered:
+        seed = set_other_weights(session, findings.missing)
+    placements = max(2, found.block + (1 if found.block > 1 else 0))
+    runners: dict[str, Runner] = {}
+
+    def start(name: str, role: str, source: str) -> None:
+        options = Options(role=role, source=source, placements=placements, warm_seconds=WARM_SECONDS, seed=seed)
+        runners[name] = session.runner(options)
+        runners[name].name = name
+
+    try:
+        request = session.request
+        start("candidate", "candidate", request.candidate)
+        if request.against:
+            start("reference", "candidate", request.against)
+        else:
+            _reference(start, session.problem_source, "reference")
+        if session.full and not request.against:
+            _reference(start, session.problem_source, "second reference")
+            if index < COMPILED_GROUPS:
+                note = compiled.start(session, runners, placements, seed, WARM_SECONDS)
+                found.notes += [note] if note and note not in found.notes else []
+        session.spend("starting runners", started)
+        yield Group(runners, found.block)
+    finally:
+        for runner in runners.values():
+            session.end(runner)
+        if altered:
+            session.oracle.set_state()
+
+
+def _reference(start: object, source: str, name: str) -> None:
+    assert callable(start)
+    try:
+        start(name, "reference", source)
+    except CandidateFailed as failure:
+        raise ProblemRefused(f"the reference fails in its runner: {failure.detail}") from None
+
+
+def _empty_window(session: Session) -> float:
+    """Microseconds a window takes with a model that does nothing: what can't be told from a call."""
+    started = time.monotonic()
+    runner = session.runner(Options(role="empty", warm_seconds=0.0))
+    try:
+        times = []
+        for index in range(EMPTY_WINDOWS):
+            session.contents.write(session.contents.new(), runner.arena, runner.place(index % 2))
+            times.append(runner.call([index % 2], keep=0, timeout=30).nanoseconds / 1000)
+    finally:
+        session.end(runner)
+    session.spend("starting runners", started)
+    return plain_statistics.median(times)
+
+
+# -- what follows ----------------------------------------------------------------------------------------------------
+
+
+def summarise(found: Race, noise: dict[str, float], *, full: bool) -> Timing:
+    """Times, speed-up and outcome from the groups."""
+    groups = found.groups
+    reference = _time(groups, "reference")
+    candidate = _time(groups, "candidate")
+    seconds = (candidate.median_ms if candidate else 0.0) / 1000
+    margin = statistics.margin(noise, seconds)
+    speedup = _speedup(groups, "reference", margin, full=full)
+    outcome = None
+    if full and speedup and speedup.decision_interval:
+        low, high = (math.log(bound) for bound in speedup.decision_interval)
+        outcome = Outcome(statistics.outcome((low, high), margin))
+    with_compiled = [group for group in groups if "compiled" in group.times]
+    return Timing(
+        reference=reference,
+        compiled_reference=_time(with_compiled, "compiled"),
+        candidate=candidate,
+        speedup=speedup,
+        speedup_over_compiled=_speedup(with_compiled, "compiled", margin, full=full),
+        outcome=outcome,
+        window_us=round(found.empty_us, 1) if found.empty_us else None,
+        notes=tuple([*found.notes, *_notes(found)]),
+        samples=tuple(group.samples(index) for index, group in enumerate(groups)),
+    )
+
+
+def _time(groups: Sequence[Group], name: str) -> Time | None:
+    medians = [statistics.median(group.times[name]) / 1000 for group in groups if group.times.get(name)]
+    if not medians:
+        return None
+    every = [us / 1000 for group in groups for us in group.times.get(name, ())]
+    middle = statistics.median(every)
+    if len(medians) >= 3:
+        low, high = statistics.interval_over_groups([math.log(m) for m in medians], statistics.SHOWN_LEVEL)
+        low, high = math.exp(low), math.exp(high)
+    else:
+        low, high = statistics.interval_of_median(every, statistics.SHOWN_LEVEL)
+    return Time(_digits(middle), (_digits(min(low, middle)), _digits(max(high, middle))))
+
+
+def _speedup(groups: Sequence[Group], over: str, margin: float, *, full: bool) -> SpeedUp | None:
+    if not groups or any(not group.times.get(over) for group in groups):
+        return None
+    estimates = [estimate(group, over) for group in groups]
+    middle = plain_statistics.fmean(estimates)
+    if len(estimates) >= 3:
+        shown = statistics.interval_over_groups(estimates, statistics.SHOWN_LEVEL)
+    else:
+        ratios = [r for g in groups for r in statistics.log_ratios(g.times[over], g.times["candidate"])]
+        shown = statistics.interval_of_median(ratios, statistics.SHOWN_LEVEL)
+    decision = statistics.interval_over_groups(estimates, statistics.DECISION_LEVEL) if full else None
+    twice = [g for g in groups if "second reference" in g.times and over == "reference"]
+    aa = plain_statistics.fmean([estimate(g, "second reference", "reference") for g in twice]) if twice else None
+    usable = decision is not None and all(map(math.isfinite, decision))
+    return SpeedUp(
+        median=_digits(math.exp(middle)),
+        ci95=(_digits(math.exp(shown[0])), _digits(math.exp(shown[1]))),
+        decision_interval=(_digits(math.exp(decision[0])), _digits(math.exp(decision[1])))
+        if usable and decision
+        else None,
+        level=statistics.DECISION_LEVEL if full else None,
+        margin=margin if full else None,
+        aa=_digits(math.exp(aa)) if aa is not None else None,
+    )
+
+
+def _notes(found: Race) -> list[str]:
+    notes = []
+    references = [us for group in found.groups for us in group.times.get("reference", ())]
+    if len(references) >= 8:
+        deciles = plain_statistics.quantiles(references, n=10)
+        if deciles[8] > 2 * deciles[4]:
+            notes.append("the machine was busy: a tenth of the reference's calls took more than twice its median")
+    if found.block > 1:
+        notes.append(f"{found.block} calls a window, each on its own inputs")
+    candidates = [us for group in found.groups for us in group.times.get("candidate", ())]
+    if candidates and found.empty_us and statistics.median(candidates) * found.block < 3 * found.empty_us:
+        notes.append("a window holds little more than its own cost; the true ratio is further from 1 than shown")
+    return notes
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.6g}")

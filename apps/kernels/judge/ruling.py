@@ -1,0 +1,105 @@
+"""The rules a candidate may break: what its source shows, what ran, and what no machine of this speed could do."""
+
+from __future__ import annotations
+
+import importlib
+import time
+
+from apps.kernels.evaluation import EvaluationRequest, Rejection
+from apps.kernels.jail import freeze as ice
+from apps.kernels.judge import policy
+from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.findings import Findings
+from apps.kernels.judge.observing import Observed
+from apps.kernels.judge.session import Session
+from apps.kernels.machine import HostReport
+
+SAMPLED_SECONDS = 0.35
+SAMPLED_WINDOWS = 400
+FLOOR_SHARE = 0.85  # of the time that the compulsory bytes take at the largest bandwidth measured
+DEPENDENCE_BLOCKS = 4
+
+
+def static_rules(request: EvaluationRequest) -> tuple[Rejection, ...]:
+    """What the candidate's text alone shows."""
+    rules = importlib.import_module("apps.kernels.candidate")
+    found: tuple[Rejection, ...] = rules.static_rules(request.candidate, request.language, request.policy)
+    return found
+
+
+def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> None:
+    """Sample program counters over calls like those that were timed, and hold them against the policy."""
+    from apps.kernels.profile.sampling import NoSampling, sampled
+
+    started = time.monotonic()
+    session.tell("policy", "sampling what runs")
+    runner = observed.runner
+    before = ice.cpu_seconds(runner.jailed.pid)
+    calls = 0
+    try:
+        with sampled(runner.jailed.pid) as counters:
+            for _ in range(SAMPLED_WINDOWS):
+                calls += observed.window()
+                if observed.seconds > SAMPLED_SECONDS and calls >= 3:
+                    break
+    except NoSampling as refused:
+        findings.environment["program counters"] = f"not sampled: {refused}"
+        return
+    spent = ice.cpu_seconds(runner.jailed.pid) - before
+    objects = ice.mapped_objects(runner.jailed.pid)
+    kinds, names = policy.gather(counters.addresses, objects, runner.jailed.work_inside)
+    total = sum(kinds.values())
+    evidence = policy.Evidence(
+        kinds, names, calls, spent / max(1, total), runner.operators, str(getattr(counters, "source", ""))
+    )
+    findings.environment["program counters"] = {
+        "samples": kinds,
+        "objects": dict(sorted(names.items(), key=lambda e: -e[1])[:8]),
+        "calls": calls,
+        "source": evidence.source,
+    }
+    session.spend("policy", started)
+    findings.rejections += policy.judge_evidence(evidence, session.request.policy)
+    if findings.rejections:
+        raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
+
+
+def judge_floor(session: Session, findings: Findings, host: HostReport | None) -> None:
+    """Reject what is faster than this machine can move the bytes that must be moved."""
+    timing = findings.timing
+    if host is None or timing.candidate is None or not host.ceilings.bandwidth:
+        return
+    started = time.monotonic()
+    problem = session.oracle.problem
+    shares = session.oracle.dependence(1, 2, DEPENDENCE_BLOCKS)
+    read = sum(spec.numel * spec.item * share for spec, share in zip(problem.inputs, shares, strict=True))
+    compulsory = read + problem.output_bytes
+    bandwidth = _largest_bandwidth(host, int(compulsory))
+    session.spend("floor", started)
+    floor_ms = FLOOR_SHARE * compulsory / (bandwidth * 1e9) * 1000
+    findings.environment["floor"] = {
+        "compulsory_bytes": int(compulsory),
+        "gbytes_per_s": bandwidth,
+        "floor_ms": floor_ms,
+        "dependence": shares,
+    }
+    if timing.candidate.median_ms < floor_ms:
+        detail = (
+            f"a call takes {timing.candidate.median_ms:.4g} ms; moving the {compulsory / 1e6:.3g} MB it must at the "
+            f"{bandwidth:.3g} GB/s this machine reaches at most takes {floor_ms / FLOOR_SHARE:.4g} ms"
+        )
+        findings.rejections.append(Rejection("under the floor", "timing", detail))
+        raise CandidateFailed("rejected", detail, "under the floor")
+
+
+def _largest_bandwidth(host: HostReport, size: int) -> float:
+    """The largest bandwidth measured here, over all mixes, for the nearest working set that is not larger.
+
+    A smaller working set lies in a faster cache, so this errs towards letting through.
+    """
+    rows = host.ceilings.bandwidth
+    fitting = [row for row in rows if row.working_set_bytes <= size]
+    if not fitting:
+        return max(row.gbytes_per_s for row in rows)
+    nearest = max(row.working_set_bytes for row in fitting)
+    return max(row.gbytes_per_s for row in fitting if row.working_set_bytes == nearest)

@@ -1,0 +1,404 @@
+"""The judge's side of a runner: start it, watch it through its build, call it, read its outputs while it stands still.
+
+A runner is frozen whenever it is not inside a window: late work can't finish, early work can't start, and idle threads
+don't disturb the other side. Nothing it says is believed but where to look.
+"""
+
+from __future__ import annotations
+
+import collections
+import ctypes
+import json
+import os
+import signal
+import struct
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from apps.kernels.jail import ChannelBroken, ChannelTimeout, Jailed, Limits, Zygote, compilers
+from apps.kernels.jail import freeze as ice
+from apps.kernels.jail.channel import BYTES, HEADER
+from apps.kernels.jail.isolation import seccomp_filters
+from apps.kernels.jail.syscalls import read_memory, write_memory
+from apps.kernels.judge.artefacts import Artefacts, collect
+from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.memory import ITEM_BYTES, Place, SharedMemory, TensorSpec, placements
+from apps.kernels.judge.oracle import PUBLIC_SEED, Oracle
+from apps.kernels.plain import Plain
+
+ENTRY = struct.Struct("<QI")
+POISON_BYTE = 0x7F  # 3.4e38 as float32: no tolerance takes it for an answer
+PERTURB = POISON_BYTE ^ 0xFF  # glibc fills new memory with the complement
+BUILD_SECONDS = 240.0
+SAMPLE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a runner is started."""
+
+    role: str  # reference, compiled, candidate or empty
+    source: str = ""
+    placements: int = 2
+    warm_seconds: float = 0.3
+    threads: int = 0
+    perturb: int = 0
+    observe: bool = False
+    private: bool = False
+    seed: int = PUBLIC_SEED
+    extra: Plain = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output tensor in a runner's memory, as the runner describes it."""
+
+    address: int
+    spec: TensorSpec
+
+    @property
+    def end(self) -> int:
+        """One past its last byte."""
+        return self.address + self.spec.bytes
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some bytes of one output of one call, kept for a check that may come later."""
+
+    call: int
+    output: int
+    offset: int
+    data: bytes
+
+
+@dataclass
+class Window:
+    """One window: nanoseconds by the judge's clock, and the outputs of each call in it."""
+
+    nanoseconds: int
+    outputs: list[list[Output]]
+    samples: list[Sample] = field(default_factory=list)
+
+
+class Runner:
+    """A running model. Frozen between calls once `close_building` was called."""
+
+    def __init__(
+        self, zygote: Zygote, oracle: Oracle, options: Options, limits: Limits, built: Artefacts, name: str = ""
+    ) -> None:
+        self.options = options
+        self.problem = oracle.problem
+        self.name = name or options.role
+        self.places, size = placements(self.problem.inputs, options.placements)
+        self.arena = SharedMemory("arena", size)
+        self._built = SharedMemory("built", len(built.tar)) if built.tar else SharedMemory("built", 0)
+        if built.tar:
+            self._built.view[: len(built.tar)] = built.tar
+        self.layouts: list[Plain] = []
+        self.alive: collections.deque[Window] = collections.deque()
+        self.missing: tuple[str, ...] = ()
+        self.build_seconds = self.setup_seconds = self.warm_call_seconds = 0.0
+        self.setup_bytes = 0
+        self.operators: tuple[str, ...] = ()
+        self.buffers: dict[str, int] = {}
+        self.built = Artefacts()
+        self.frozen = False
+        self._inputs: tuple[tuple[int, int], ...] = ()
+        self._filters = 0
+        files = (self.arena.fd, oracle.state.fd, self._built.fd)
+        entry = "apps.kernels.inside.runner:main"
+        self.jailed: Jailed = zygote.spawn(
+            entry, self._payload(oracle), limits=limits, files=files, perturb=options.perturb
+        )
+
+    def _payload(self, oracle: Oracle) -> Plain:
+        problem, options = self.problem, self.options
+        return {
+            "role": options.role,
+            "source": options.source,
+            "init": problem.init,
+            "inputs": problem.input_tree,
+            "specs": [spec.plain() for spec in problem.inputs],
+            "outputs": [spec.plain() for spec in problem.outputs],
+            "output_tree": problem.output_tree,
+            "state": [{"name": s.name, "dtype": s.dtype, "shape": list(s.shape), "at": s.at} for s in problem.state],
+            "updated": list(problem.updated),
+            "training": problem.training,
+            "seed": options.seed,
+            "threads": options.threads or os.cpu_count() or 1,
+            "warm_seconds": options.warm_seconds,
+            "placements": [[place.plain() for place in row] for row in self.places],
+            "observe": options.observe,
+            "private": options.private,
+            "compilers": compilers(),
+            "extra": options.extra,
+        }
+
+    # -- building ----------------------------------------------------------------------------------------------------
+
+    def build(self, timeout: float = BUILD_SECONDS) -> None:
+        """Follow it through import, construction, state, prepare and warm-up. Raises `CandidateFailed`."""
+        started = time.monotonic()
+        before = 0
+        while True:
+            said = self._receive(timeout, "building")
+            now = time.monotonic()
+            if "failed" in said:
+                self._fail_build(said)
+            stage = said.get("stage")
+            if stage == "imported":
+                self.build_seconds, started = now - started, now
+                before = ice.resident_bytes(self.jailed.pid)
+            elif stage == "constructed":
+                self.missing = tuple(str(name) for name in said.get("missing", ()))
+            elif stage == "prepared":
+                self.setup_seconds, started = now - started, now
+                self.setup_bytes = max(0, ice.resident_bytes(self.jailed.pid) - before)
+            elif stage == "warm":
+                self.warm_call_seconds = max(1e-7, float(said.get("seconds", 0.0)))
+                self.buffers = {str(k): int(v) for k, v in dict(said.get("buffers") or {}).items()}
+                if not self.options.observe:
+                    return
+            elif stage == "observed":
+                self.operators = tuple(str(name) for name in said.get("operators", ()))
+                return
+
+    def _fail_build(self, said: dict[str, Plain]) -> None:
+        stage, detail = str(said.get("stage")), str(said["failed"])
+        words = {"import": "while being imported", "construct": "in its constructor", "prepare": "in prepare()"}
+        where = words.get(stage, "in its first calls")
+        if any(text in detail for text in ("can't allocate memory", "std::bad_alloc", "MemoryError")):
+            raise CandidateFailed("out_of_memory", f"{where}: {detail}")
+        verdict = "build_failed" if stage == "import" else "crashed"
+        raise CandidateFailed(verdict, f"it raised {where}:\n{detail}")
+
+    def close_building(self, *, keep_artefacts: bool = False) -> None:
+        """End the build phase: no exec, no fork from here on; verified from outside, then frozen."""
+        if keep_artefacts:
+            self.built = collect(self.jailed)
+        filters = max(seccomp_filters(self.jailed.pid) or (0,))
+        self.jailed.send({"do": "close"})
+        self._receive(30.0, "closing its build phase")
+        self._inputs = tuple(self._arena_ranges())
+        self.freeze()
+        counts = seccomp_filters(self.jailed.pid)
+        if counts and min(counts) < filters + 1:
+            raise CandidateFailed("rejected", "the build phase could not be closed in every thread", "jail evaded")
+        self._filters = min(counts) if counts else 0
+        self._refuse_children()
+
+    def _arena_ranges(self) -> list[tuple[int, int]]:
+        found = []
+        with open(f"/proc/{self.jailed.pid}/maps", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if "memfd:pragma-arena" in line:
+                    start, end = line.split(None, 1)[0].split("-")
+                    found.append((int(start, 16), int(end, 16)))
+        return found
+
+    def _refuse_children(self) -> None:
+        if ice.children(self.jailed.pid):
+            raise CandidateFailed("rejected", "a process it started outlives the build phase", "child process")
+
+    # -- calling -----------------------------------------------------------------------------------------------------
+
+    def call(self, order: Sequence[int], *, keep: int = 1, timeout: float = 60.0) -> Window:
+        """One window: thaw, call the model once for each placement named, freeze. Raises `CandidateFailed`.
+
+        `keep` earlier windows' outputs stay alive in the runner, to see that later calls leave them alone.
+        """
+        body = struct.pack(f"<{len(order) + 1}H", keep, *order)
+        frame = HEADER.pack(len(body), BYTES) + body
+        while len(self.alive) > keep:
+            self.alive.popleft()
+        channel, pid = self.jailed.channel, self.jailed.pid
+        started = time.perf_counter_ns()
+        try:
+            channel.socket.sendall(frame)
+            os.kill(pid, signal.SIGCONT)
+            answer = channel.receive_bytes(timeout)
+            ended = time.perf_counter_ns()
+        except (ChannelBroken, ChannelTimeout, OSError) as problem:
+            self._fail_call(problem)
+        self.freeze()
+        window = Window(ended - started, self._outputs(answer, len(order)))
+        self._check_storage(window)
+        self.alive.append(window)
+        return window
+
+    def _outputs(self, answer: bytes, calls: int) -> list[list[Output]]:
+        try:
+            (size,) = struct.unpack_from("<I", answer)
+            entries = list(ENTRY.iter_unpack(answer[4 : 4 + size]))
+            if len(answer) > 4 + size:
+                self.layouts += json.loads(answer[4 + size :])
+        except (struct.error, ValueError, TypeError) as problem:
+            raise CandidateFailed("rejected", f"its answer is no answer ({problem})", "forged report") from None
+        expected = self.problem.outputs
+        if len(entries) != calls * len(expected):
+            count = len(entries) / max(1, calls)
+            raise CandidateFailed("incorrect", f"it returns {count:g} tensors a call, the reference {len(expected)}")
+        flat = [self._output(entry, expected[i % len(expected)]) for i, entry in enumerate(entries)]
+        return [flat[i : i + len(expected)] for i in range(0, len(flat), len(expected))]
+
+    def _output(self, entry: tuple[int, int], expected: TensorSpec) -> Output:
+        address, number = entry
+        if number >= len(self.layouts):
+            raise CandidateFailed("rejected", "it names an output layout it never described", "forged report")
+        layout = self.layouts[number]
+        if not isinstance(layout, dict) or "dtype" not in layout:
+            kind = layout.get("type") if isinstance(layout, dict) else layout
+            raise CandidateFailed("incorrect", f"it returns a {kind}, not a plain tensor")
+        shape, stride = tuple(layout["shape"]), tuple(layout["stride"])
+        if shape != expected.shape:
+            raise CandidateFailed("incorrect", f"its output has shape {shape}, the reference's {expected.shape}")
+        if layout["dtype"] != expected.dtype:
+            raise CandidateFailed("incorrect", f"its output is {layout['dtype']}, the reference's {expected.dtype}")
+        if layout.get("device") != "cpu":
+            raise CandidateFailed("incorrect", f"its output lies on {layout.get('device')}, the reference's on cpu")
+        if len(stride) != len(shape) or any(not isinstance(s, int) or s < 0 for s in stride):
+            raise CandidateFailed("incorrect", f"its output has strides {stride}")
+        item = ITEM_BYTES[expected.dtype]
+        span = 0 if expected.numel == 0 else item * (1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)))
+        if span > 16 * item * expected.numel + (1 << 20):
+            raise CandidateFailed("incorrect", f"its output is scattered: strides {stride} for shape {shape}")
+        return Output(address, TensorSpec(expected.dtype, shape, stride, span))
+
+    def _check_storage(self, window: Window) -> None:
+        """Outputs are new storage: no input, no earlier output that is still alive, and no later call changes them."""
+        for outputs in window.outputs:
+            for output in outputs:
+                if not self.problem.returns_view and any(
+                    output.address < e and s < output.end for s, e in self._inputs
+                ):
+                    raise CandidateFailed("incorrect", "it returns its input's own memory, the reference new memory")
+        if self.problem.returns_view:
+            return
+        for earlier in self.alive:
+            for old in (o for outputs in earlier.outputs for o in outputs):
+                for new in (o for outputs in window.outputs for o in outputs):
+                    if old.spec.bytes and new.address < old.end and old.address < new.end:
+                        raise CandidateFailed(
+                            "incorrect", "it returns the same memory again while the earlier output is still held"
+                        )
+            for sample in earlier.samples:
+                if (
+                    self.read(earlier.outputs[sample.call][sample.output], sample.offset, len(sample.data))
+                    != sample.data
+                ):
+                    raise CandidateFailed("incorrect", "a later call changed an earlier output")
+
+    def _fail_call(self, problem: Exception) -> None:
+        if isinstance(problem, ChannelTimeout):
+            self.jailed.kill()
+            raise CandidateFailed("timed_out", "a call did not end in time") from None
+        text = str(problem)
+        if text.startswith("{"):
+            try:
+                said = json.loads(text)
+            except ValueError:
+                said = {}
+            detail = str(said.get("failed", text))
+            verdict = "out_of_memory" if "can't allocate memory" in detail else "crashed"
+            raise CandidateFailed(verdict, f"a call raised:\n{detail}") from None
+        raise self._death("in a call") from None
+
+    def _death(self, where: str) -> CandidateFailed:
+        ended = self.jailed.wait(5.0)
+        tail = self.jailed.output.strip()[-1500:]
+        verdict = "out_of_memory" if ended.out_of_memory else "timed_out" if ended.timed_out else "crashed"
+        hint = ""
+        if ended.signal == signal.SIGSEGV:
+            hint = "; it touched memory that isn't its own (past the end of an input, or writing to one)"
+        return CandidateFailed(verdict, f"{where} it {ended.words}{hint}" + (f":\n{tail}" if tail else ""))
+
+    # -- standing still ----------------------------------------------------------------------------------------------
+
+    def freeze(self) -> None:
+        """Stop it in every thread."""
+        try:
+            ice.freeze(self.jailed.pid)
+        except ice.NotFrozen:
+            raise self._death("") from None
+        self.frozen = True
+
+    def thaw(self) -> None:
+        """Let it run outside a window (while being profiled)."""
+        ice.thaw(self.jailed.pid)
+        self.frozen = False
+
+    def check_alone(self) -> None:
+        """Nothing may run beside it: no child process, and the filters still in place in every thread."""
+        self._refuse_children()
+        counts = seccomp_filters(self.jailed.pid)
+        if counts and min(counts) < self._filters:
+            raise CandidateFailed("rejected", "a thread escaped the closed build phase", "jail evaded")
+
+    def read(self, output: Output, offset: int, size: int) -> bytes:
+        """Bytes of an output."""
+        buffer = ctypes.create_string_buffer(size)
+        self._copy(output.address + offset, ctypes.cast(buffer, ctypes.c_void_p), size)
+        return buffer.raw
+
+    def read_into(self, output: Output, memory: SharedMemory, offset: int) -> None:
+        """All bytes of an output into shared memory."""
+        done = 0
+        while done < output.spec.bytes:
+            part = min(output.spec.bytes - done, 1 << 30)
+            self._copy(output.address + done, memory.pointer(offset + done), part)
+            done += part
+
+    def read_address(self, address: int, size: int) -> bytes:
+        """Bytes at an address of the frozen runner (a buffer's)."""
+        buffer = ctypes.create_string_buffer(max(1, size))
+        self._copy(address, ctypes.cast(buffer, ctypes.c_void_p), size)
+        return buffer.raw[:size]
+
+    def read_raw(self, address: int, memory: SharedMemory, offset: int, size: int) -> None:
+        """Bytes at an address of the frozen runner into shared memory."""
+        self._copy(address, memory.pointer(offset), size)
+
+    def _copy(self, address: int, into: ctypes.c_void_p, size: int) -> None:
+        try:
+            got = read_memory(self.jailed.pid, address, into, size)
+        except OSError as problem:
+            raise CandidateFailed("incorrect", f"its output's memory can't be read: {problem.strerror}") from None
+        if got != size:
+            raise CandidateFailed("incorrect", "its output's memory ends before its shape does")
+
+    def poison(self, window: Window, scratch: SharedMemory) -> None:
+        """Fill a window's outputs with what nobody takes for an answer, before their memory is given back."""
+        if self.problem.returns_view:
+            return
+        for outputs in window.outputs:
+            for output in outputs:
+                done = 0
+                while done < output.spec.bytes:
+                    part = min(output.spec.bytes - done, scratch.size)
+                    try:
+                        write_memory(self.jailed.pid, output.address + done, scratch.pointer(0), part)
+                    except OSError:
+                        return  # read-only memory; the next check of its content decides
+                    done += part
+        window.samples.clear()
+
+    def place(self, index: int) -> tuple[Place, ...]:
+        """Where the inputs of a placement lie in the arena."""
+        return self.places[index]
+
+    def close(self) -> None:
+        """End it and free its memory."""
+        self.jailed.close()
+        self.arena.close()
+        self._built.close()
+
+    def _receive(self, timeout: float, what: str) -> dict[str, Plain]:
+        try:
+            return self.jailed.receive(timeout)
+        except ChannelTimeout:
+            self.jailed.kill()
+            raise CandidateFailed("timed_out", f"{what} took more than {timeout:.0f} s") from None
+        except ChannelBroken:
+            raise self._death(what) from None

@@ -1,0 +1,131 @@
+"""What one judgement has open: the oracle, the comparer, the candidate's artefacts, and the limits they live under."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+
+from apps.kernels.evaluation import EvaluationRequest, Progress, Tier
+from apps.kernels.jail import Limits, Zygote
+from apps.kernels.judge.artefacts import Artefacts
+from apps.kernels.judge.comparer import Comparer
+from apps.kernels.judge.content import Contents
+from apps.kernels.judge.errors import HostCannotJudge, ProblemRefused
+from apps.kernels.judge.oracle import Oracle
+from apps.kernels.judge.runner import Options, Runner
+
+GIB = 1 << 30
+BANK_SLOTS = 5  # one throw-away set, and four that calls are mixed from
+LARGE_SLOTS = 4  # where a set is over 256 MB
+TORCH_BYTES = 3 * GIB  # address space of a process that has imported torch and runs its threads
+SHARE_OF_MEMORY = 0.6
+
+
+def available_memory() -> int:
+    """Bytes this machine can still give."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 4 * GIB
+
+
+@dataclass
+class Session:
+    """Everything one judgement has open. Use as a context manager."""
+
+    request: EvaluationRequest
+    problem_source: str
+    zygote: Zygote
+    observe: Callable[[Progress], None]
+    threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    split: dict[str, float] = field(default_factory=dict)
+    artefacts: Artefacts = field(default_factory=Artefacts)
+    against_artefacts: Artefacts = field(default_factory=Artefacts)
+    compiled_artefacts: Artefacts = field(default_factory=Artefacts)
+    started: float = field(default_factory=time.monotonic)
+    _runners: list[Runner] = field(default_factory=list)
+
+    def __enter__(self) -> Session:
+        memory = available_memory()
+        # A judgement holds about twenty copies of the inputs at once: the bank, arenas, the roles' own.
+        largest = int(memory * SHARE_OF_MEMORY / 20)
+        limits = Limits(memory_bytes=int(memory * SHARE_OF_MEMORY) + TORCH_BYTES, wall_seconds=self.left)
+        self.oracle = Oracle(self.zygote, self.problem_source, limits, BANK_SLOTS, largest)
+        problem = self.oracle.problem
+        if problem.input_bytes > largest:
+            self.oracle.close()
+            raise ProblemRefused(
+                f"its inputs take {problem.input_bytes / 1e9:.3g} GB; judging here has room for {largest / 1e9:.3g} GB. "
+                "Choose smaller sizes"
+            )
+        self.comparer = Comparer(self.zygote, self.oracle, limits, self.threads)
+        self.contents = Contents(self.oracle, BANK_SLOTS)
+        state = sum(item_bytes for item_bytes in (self.oracle.state_bytes,))
+        need = 12 * (problem.input_bytes + problem.output_bytes + state)
+        self.limits = Limits(
+            memory_bytes=TORCH_BYTES + 4 * GIB + need,
+            wall_seconds=self.left,
+            cpu_seconds=int(self.left * self.threads) + 60,
+            processes=256 + 16 * self.threads,
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for runner in list(self._runners):
+            self.end(runner)
+        self.comparer.close()
+        self.oracle.close()
+
+    @property
+    def full(self) -> bool:
+        """Whether the full tier was asked for."""
+        return self.request.tier is Tier.FULL
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline. Raises `HostCannotJudge` when it has passed."""
+        left = self.request.deadline_seconds - (time.monotonic() - self.started)
+        if left <= 0:
+            raise HostCannotJudge(f"the judgement's deadline of {self.request.deadline_seconds:.0f} s has passed")
+        return left
+
+    def tell(self, stage: str, message: str, fraction: float | None = None) -> None:
+        """News for whoever watches."""
+        self.observe(Progress(stage, message, fraction))
+
+    def spend(self, name: str, since: float) -> None:
+        """Add the seconds since `since` (time.monotonic) to the split under `name`."""
+        self.split[name] = self.split.get(name, 0.0) + time.monotonic() - since
+
+    def runner(self, options: Options, *, first: bool = False) -> Runner:
+        """Start a runner and take it through its build; the first of a candidate leaves its artefacts here."""
+        built = self._built_before(options)
+        runner = Runner(self.zygote, self.oracle, options, replace(self.limits, wall_seconds=self.left), built)
+        self._runners.append(runner)
+        for index in range(len(runner.places)):
+            base = self.oracle.slot(0)
+            for spec, place, at in zip(self.oracle.problem.inputs, runner.place(index), base, strict=True):
+                runner.arena.view[place.at : place.at + spec.bytes] = self.oracle.bank.view[at : at + spec.bytes]
+        runner.arena.seal()
+        runner.build(min(self.left, 240.0))
+        runner.close_building(keep_artefacts=first)
+        return runner
+
+    def _built_before(self, options: Options) -> Artefacts:
+        if options.role == "compiled":
+            return self.compiled_artefacts
+        if options.role != "candidate":
+            return Artefacts()
+        return self.artefacts if options.source == self.request.candidate else self.against_artefacts
+
+    def end(self, runner: Runner) -> None:
+        """End a runner."""
+        if runner in self._runners:
+            self._runners.remove(runner)
+        runner.close()

@@ -1,0 +1,115 @@
+"""Intervals and the one rule by which something is called faster, in plain Python.
+
+The unit is the log ratio of a pair, reference over candidate. A group of processes gives the median of its pairs; the
+interval is Student's over the groups' medians, since pairs of one group share their processes' luck.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from functools import lru_cache
+
+DECISION_LEVEL = 0.999
+SHOWN_LEVEL = 0.95
+SMALLEST_MARGIN = 0.01
+
+
+def median(values: Sequence[float]) -> float:
+    """The median; 0 for none."""
+    return statistics.median(values) if values else 0.0
+
+
+def log_ratios(reference: Sequence[float], candidate: Sequence[float]) -> list[float]:
+    """log(reference / candidate) of each pair: positive where the candidate is faster."""
+    return [math.log(r / c) for r, c in zip(reference, candidate, strict=True)]
+
+
+def interval_over_groups(estimates: Sequence[float], level: float) -> tuple[float, float]:
+    """Student's interval of the groups' estimates; infinite with fewer than two."""
+    if len(estimates) < 2:
+        return -math.inf, math.inf
+    mean = statistics.fmean(estimates)
+    half = t_quantile(len(estimates) - 1, level) * statistics.stdev(estimates) / math.sqrt(len(estimates))
+    return mean - half, mean + half
+
+
+def interval_of_median(values: Sequence[float], level: float) -> tuple[float, float]:
+    """Distribution-free interval of a median from order statistics (binomial); the range where there are too few."""
+    ordered, count = sorted(values), len(values)
+    if not count:
+        return -math.inf, math.inf
+    outside, below = (1 - level) / 2, 0.0
+    rank = 0
+    for k in range(count // 2):
+        below += math.comb(count, k) * 0.5**count
+        if below > outside:
+            break
+        rank = k + 1
+    low = max(0, rank - 1)
+    return ordered[low], ordered[count - 1 - low]
+
+
+@lru_cache(maxsize=256)
+def t_quantile(freedom: int, level: float) -> float:
+    """The value that Student's t with `freedom` degrees exceeds in magnitude with probability 1 - level."""
+    low, high = 0.0, 1e4
+    for _ in range(200):
+        middle = (low + high) / 2
+        if _t_inside(middle, freedom) < level:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _t_inside(t: float, freedom: int) -> float:
+    """P(|T| <= t), by the finite series for whole degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    theta = math.atan2(t, math.sqrt(freedom))
+    sine, cosine = math.sin(theta), math.cos(theta)
+    if freedom == 1:
+        return 2 * theta / math.pi
+    if freedom % 2:
+        term = total = cosine
+        for k in range(3, freedom - 1, 2):
+            term *= cosine * cosine * (k - 1) / k
+            total += term
+        return 2 / math.pi * (theta + sine * total)
+    term = total = 1.0
+    for k in range(2, freedom - 1, 2):
+        term *= cosine * cosine * (k - 1) / k
+        total += term
+    return sine * total
+
+
+def outcome(interval: tuple[float, float], margin: float) -> str:
+    """faster, slower or within_noise: the whole decision interval beyond the margin, or not."""
+    if interval[0] > math.log1p(margin):
+        return "faster"
+    if interval[1] < -math.log1p(margin):
+        return "slower"
+    return "within_noise"
+
+
+def settled(ratios: Sequence[float], *, practical: float = 0.05, narrow: float = 0.02) -> bool:
+    """Whether a quick look may stop: the 99% interval of the median lies beyond ±`practical`, or is narrow."""
+    low, high = interval_of_median(ratios, 0.99)
+    beyond = low > math.log1p(practical) or high < -math.log1p(practical)
+    return beyond or (high - low) < 2 * narrow
+
+
+def kind_of_call(seconds: float) -> str:
+    """The kind of call that a margin is calibrated for: how long one takes."""
+    for name, bound in (("under 0.1 ms", 1e-4), ("under 1 ms", 1e-3), ("under 10 ms", 1e-2), ("under 100 ms", 0.1)):
+        if seconds < bound:
+            return name
+    return "over 100 ms"
+
+
+def margin(noise: dict[str, float], seconds: float) -> float:
+    """At least 1%, and at least what the same code against itself showed here for calls of that kind.
+
+    `noise` holds the largest group-mean A/A log ratio seen by kind of call, from calibration runs made beforehand.
+    """
+    return max(SMALLEST_MARGIN, math.expm1(abs(noise.get(kind_of_call(seconds), 0.0))))

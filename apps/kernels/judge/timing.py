@@ -1,0 +1,181 @@
+"""Is it faster? Frozen runners, called in turn by the judge's clock on inputs that change while they stand still."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from apps.kernels.evaluation import Samples
+from apps.kernels.judge import statistics
+from apps.kernels.judge.comparer import Copy
+from apps.kernels.judge.content import Recipe
+from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.memory import SharedMemory
+from apps.kernels.judge.runner import POISON_BYTE, SAMPLE_BYTES, Runner, Sample, Window
+from apps.kernels.judge.session import Session
+
+_random = secrets.SystemRandom()
+TARGET_SECONDS = 0.003  # a window shorter than this holds several calls
+LARGEST_BLOCK = 256
+ARENA_BYTES = 256 << 20
+SETTLING_ROUNDS = 2  # of each group, not counted
+PAGES_KEPT = 3
+POISON_WHOLE = 8 << 20  # larger outputs are poisoned on a secret share of windows only
+CHECK_SLOT = 2  # raw memory: slots from here on hold copies for later checks
+
+
+@dataclass
+class Kept:
+    """What is kept of one timed call for checking: everything (`copy`) or a few pages (`samples`)."""
+
+    recipe: Recipe
+    copy: Copy | None = None
+    samples: list[Sample] = field(default_factory=list)
+
+
+@dataclass
+class Group:
+    """One set of fresh processes and their rounds: microseconds a call by runner's name, and what is to be checked."""
+
+    runners: dict[str, Runner]
+    block: int
+    times: dict[str, list[float]] = field(default_factory=dict)
+    kept: dict[str, list[Kept]] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> int:
+        """Counted rounds so far."""
+        return len(next(iter(self.times.values()), []))
+
+    def samples(self, process: int) -> Samples:
+        """Raw samples for the evaluation."""
+
+        def of(name: str) -> tuple[float, ...]:
+            return tuple(round(us, 3) for us in self.times.get(name, ()))
+
+        return Samples(process, of("reference"), of("candidate"), of("compiled"), of("second reference"))
+
+
+def block_size(session: Session, call_seconds: float) -> int:
+    """How many calls go into one window, so that it lasts milliseconds; each on its own inputs."""
+    wanted = math.ceil(TARGET_SECONDS / max(call_seconds, 1e-6))
+    per_call = max(1, session.oracle.problem.input_bytes + session.oracle.problem.output_bytes)
+    return max(1, min(wanted, LARGEST_BLOCK, ARENA_BYTES // per_call))
+
+
+class Timer:
+    """Runs rounds. A round calls each runner once, in random order, on the same new content, alike in everything."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.poison = SharedMemory("poison", 1 << 20)
+        self.poison.view[:] = bytes([POISON_BYTE]) * self.poison.size
+
+    def close(self) -> None:
+        """Free the timer's memory."""
+        self.poison.close()
+
+    def settle(self, group: Group) -> None:
+        """Rounds that are not counted."""
+        for _ in range(SETTLING_ROUNDS):
+            self._round(group, counted=False, whole=frozenset())
+
+    def rounds(self, group: Group, count: int, whole_checks: int, checked: Sequence[str] = ("candidate",)) -> None:
+        """`count` counted rounds; of `whole_checks` of them, chosen in secret, everything is kept for checking."""
+        whole = frozenset(_random.sample(range(count), min(count, whole_checks)))
+        for index in range(count):
+            names = frozenset(checked) if index in whole else frozenset()
+            self._round(group, counted=True, whole=names, checked=checked)
+            if self.session.left < 1:
+                break
+
+    def _round(
+        self, group: Group, *, counted: bool, whole: frozenset[str], checked: Sequence[str] = ("candidate",)
+    ) -> None:
+        names = list(group.runners)
+        _random.shuffle(names)
+        recipes = [self.session.contents.new() for _ in range(group.block)]
+        some = next(iter(group.runners.values()))
+        order = _random.sample(range(len(some.places)), group.block)
+        keep = 2 if _random.random() < 0.2 else 1
+        poisoned = self._small(some) or _random.random() < 0.25
+        for name in names:
+            runner = group.runners[name]
+            self._prepare(runner, recipes, order, keep, poisoned)
+            window = runner.call(order, keep=keep, timeout=min(120.0, self.session.left))
+            if counted:
+                group.times.setdefault(name, []).append(window.nanoseconds / 1000 / group.block)
+            chosen = _random.randrange(group.block)
+            window.samples = self._take_samples(runner, window, chosen)
+            if name in checked and counted:
+                self._keep(group, name, window, recipes[chosen], chosen, whole=name in whole)
+
+    def _small(self, runner: Runner) -> bool:
+        return runner.problem.output_bytes <= POISON_WHOLE
+
+    def _prepare(self, runner: Runner, recipes: list[Recipe], order: list[int], keep: int, poisoned: bool) -> None:
+        """All that happens to a runner while it stands still before a window."""
+        if poisoned:
+            for window in list(runner.alive)[: max(0, len(runner.alive) - keep)]:
+                runner.poison(window, self.poison)
+        for recipe, place in zip(recipes, order, strict=True):
+            self.session.contents.write(recipe, runner.arena, runner.place(place))
+
+    def _take_samples(self, runner: Runner, window: Window, call: int) -> list[Sample]:
+        """A few pages of one call's outputs; read from every runner, so that caches are treated alike."""
+        samples = []
+        for index, output in enumerate(window.outputs[call]):
+            for _ in range(PAGES_KEPT):
+                size = min(SAMPLE_BYTES, output.spec.bytes)
+                if size == 0:
+                    continue
+                offset = _random.randrange(0, output.spec.bytes - size + 1)
+                offset -= offset % output.spec.item
+                samples.append(Sample(call, index, offset, runner.read(output, offset, size)))
+        return samples
+
+    def _keep(self, group: Group, name: str, window: Window, recipe: Recipe, call: int, *, whole: bool) -> None:
+        kept = group.kept.setdefault(name, [])
+        runner = group.runners[name]
+        runner.check_alone()
+        if whole:
+            slot = CHECK_SLOT + sum(1 for entries in group.kept.values() for k in entries if k.copy is not None)
+            kept.append(Kept(recipe, self.session.comparer.copy(slot, runner, window.outputs[call])))
+        elif all(output.spec.contiguous for output in window.outputs[call]):
+            kept.append(Kept(recipe, samples=list(window.samples)))
+
+    # -- checking what was timed -------------------------------------------------------------------------------------
+
+    def check(self, group: Group, pages: int) -> int:
+        """Compare every whole copy and `pages` secretly chosen page samples; returns how many calls were checked.
+
+        Raises `CandidateFailed` at the first that is wrong.
+        """
+        started = time.monotonic()
+        checked = 0
+        for name, entries in group.kept.items():
+            whole = [kept for kept in entries if kept.copy is not None]
+            partial = [kept for kept in entries if kept.copy is None]
+            for kept in whole + _random.sample(partial, min(pages, len(partial))):
+                self._check(name, kept)
+                checked += 1
+        group.kept.clear()
+        self.session.spend("checking timed calls", started)
+        return checked
+
+    def _check(self, name: str, kept: Kept) -> None:
+        session = self.session
+        session.contents.ask(kept.recipe)
+        answer = session.oracle.answer()
+        copy = kept.copy or session.comparer.overlay(0, answer, kept.samples)
+        comparison = session.comparer.compare(copy, answer)
+        if comparison.near and not comparison.passed:
+            raise CandidateFailed("incorrect", f"{name}: a timed call gave a wrong answer: {comparison.detail}")
+
+
+def estimate(group: Group, over: str = "reference", under: str = "candidate") -> float:
+    """The group's median log ratio."""
+    return statistics.median(statistics.log_ratios(group.times[over], group.times[under]))
