@@ -1,1 +1,1 @@
-"""The process on a host that judges: its Celery app, the task that evaluates, its reports. No Django."""
+"""The process on a host that judges. Celery and `apps.kernels`, no Django: it sees the broker and nothing else."""
