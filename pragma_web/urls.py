@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from pragma_web.health import healthz
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", healthz, name="healthz"),
+    path("api/", include("apps.runs.api.urls")),
+    path("", include("apps.people.urls")),
+    path("", include("apps.hosts.urls")),
+    path("", include("apps.runs.urls")),
+]

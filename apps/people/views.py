@@ -37,7 +37,7 @@ def theme(request: HttpRequest) -> HttpResponse:
     if chosen not in ("", "light", "dark"):
         return HttpResponseBadRequest("A theme is light, dark or empty.")
     if request.user.is_authenticated:
-        Person.objects.filter(pk=cast(Person, request.user).pk).update(theme=chosen)
+        Person.objects.filter(pk=cast("Person", request.user).pk).update(theme=chosen)
     answer = HttpResponse(status=204)
     answer.set_cookie("theme", chosen, max_age=_A_YEAR, samesite="Lax")
     return answer

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django import template
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -40,7 +39,11 @@ def when(context: dict[str, Any], at: datetime | None, style: str = "relative") 
         return figures.NOT_KNOWN
     person = getattr(context.get("request"), "user", None)
     zone = format_html(' time-zone="{}"', person.time_zone) if isinstance(person, Person) and person.time_zone else ""
-    exact = timezone.localtime(at).strftime("%Y-%m-%d %H:%M UTC")
+    exact = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    if style == "clock":
+        return format_html(
+            '<time datetime="{}"{} data-clock>{}</time>', at.isoformat(), zone, f"{at.astimezone(UTC):%H:%M:%S}"
+        )
     return format_html(
         '<relative-time datetime="{}" tense="past" format="{}"{}>{}</relative-time>', at.isoformat(), style, zone, exact
     )

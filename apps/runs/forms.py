@@ -1,0 +1,100 @@
+"""Forms of the pages: what is typed becomes an order, or errors that say what to do."""
+
+from __future__ import annotations
+
+import ast
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from apps.kernels.evaluation import Language, Policy
+from apps.runs.launch import BUILTIN, CANDIDATES_LIMIT, LaunchOrder
+from apps.runs.models import Problem
+from apps.runs.problems import Overrides
+from apps.runs.steering import ITERATIONS_LIMIT
+
+SIZE = "set-"
+LARGEST_UPLOAD = 256 * 1024
+
+
+class LaunchForm(forms.Form):
+    """Everything of a launch but the sizes, which depend on the problem (`overrides_of`)."""
+
+    how = forms.ChoiceField(choices=[("choose", ""), ("paste", "")], required=False)
+    problem = forms.SlugField(required=False)
+    source = forms.CharField(required=False, strip=False)
+    title = forms.CharField(required=False, max_length=120)
+    file = forms.FileField(required=False)
+    language = forms.ChoiceField(choices=[(word.value, word.value) for word in Language])
+    policy = forms.ChoiceField(choices=[(word.value, word.value) for word in Policy])
+    device = forms.CharField(error_messages={"required": "Choose a host."})
+    coder = forms.CharField(initial=BUILTIN)
+    iterations = forms.IntegerField(min_value=1, max_value=ITERATIONS_LIMIT)
+    candidates = forms.IntegerField(min_value=1, max_value=CANDIDATES_LIMIT)
+    profile = forms.ChoiceField(choices=[("on", "on"), ("off", "off"), ("twins", "both as twins")])
+    goal = forms.FloatField(required=False, min_value=1)
+    minutes = forms.FloatField(required=False, min_value=0)
+    money = forms.DecimalField(required=False, min_value=Decimal(0))
+    notes = forms.CharField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """An uploaded file takes the place of the pasted text; one of problem and text has to be there."""
+        data: dict[str, Any] = super().clean() or {}
+        upload = data.get("file")
+        if upload is not None:
+            if upload.size > LARGEST_UPLOAD:
+                raise forms.ValidationError(
+                    {"source": f"The file has {upload.size} bytes; a problem has at most {LARGEST_UPLOAD}."}
+                )
+            try:
+                data["source"], data["how"] = upload.read().decode(), "paste"
+            except UnicodeDecodeError:
+                raise forms.ValidationError(
+                    {"source": "The file is not UTF-8 text. A problem is a Python source."}
+                ) from None
+        if data.get("how") == "paste" and not data.get("source", "").strip():
+            self.add_error("source", "Paste the problem's source, or upload its file.")
+        if data.get("how") != "paste" and not data.get("problem"):
+            self.add_error("problem", "Choose a problem, or paste one.")
+        return data
+
+    def order(self, problem: Problem, overrides: Overrides) -> LaunchOrder:
+        """The order that this form is, once valid."""
+        data = self.cleaned_data
+        return LaunchOrder(
+            problem=problem,
+            device=data["device"],
+            overrides=overrides,
+            language=data["language"],
+            policy=data["policy"],
+            coder=data["coder"],
+            iterations=data["iterations"],
+            candidates=data["candidates"],
+            profile=data["profile"] != "off",
+            twins=data["profile"] == "twins",
+            goal=data["goal"],
+            seconds=data["minutes"] * 60 if data["minutes"] else None,
+            money_usd=data["money"],
+            notes=data["notes"],
+        )
+
+
+def overrides_of(query: QueryDict) -> Overrides:
+    """The sizes typed: `set-BATCH=4096`. A value is read as Python writes it, anything else is taken as text."""
+    return {
+        name.removeprefix(SIZE): _value(str(value))
+        for name, value in query.items()
+        if name.startswith(SIZE) and value != ""
+    }
+
+
+def _value(text: str) -> int | float | bool | str:
+    try:
+        value = ast.literal_eval(
+            text.strip().replace(",", "_") if text.strip().replace(",", "").isdecimal() else text.strip()
+        )
+    except (ValueError, SyntaxError):
+        return text
+    return value if isinstance(value, int | float | bool | str) else text

@@ -1,0 +1,110 @@
+"""The advice card: bottleneck, evidence, change, what should move, and afterwards what did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from apps.agents.ports import Advice, Holding
+from apps.kernels.plain import BadPlain, from_plain
+from apps.runs.models import AdviceRow
+from apps.runs.presentation import figures
+from apps.runs.presentation.metrics import label_of
+from apps.runs.presentation.states import Chip
+
+_HELD = {
+    True: Chip("held", "✓", "good", False, "Every prediction that could be compared came out within its range"),
+    False: Chip("did not hold", "✕", "bad", False, "A prediction came out beyond its range"),
+    None: Chip("not to be told", "≈", "", False, "Nothing comparable was measured afterwards"),
+}
+_OPEN = Chip("being tried", "●", "run")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One figure the advice rests on, beside the threshold it crossed."""
+
+    metric: str
+    value: str
+    threshold: str
+
+
+@dataclass(frozen=True)
+class Movement:
+    """One metric that should move: as a ratio of before with its range, and as it came out. `held` is None while open."""
+
+    metric: str
+    before: str
+    expected: str
+    after: str
+    held: bool | None
+
+
+@dataclass(frozen=True)
+class AdviceCard:
+    """One advice as its card shows it."""
+
+    number: int
+    base: int
+    bottleneck: str
+    change: str
+    reasoning: str
+    evidence: tuple[Proof, ...]
+    movements: tuple[Movement, ...]
+    chip: Chip
+    version: int | None
+
+
+def cards(rows: Iterable[AdviceRow]) -> list[AdviceCard]:
+    """The cards of a run's advices, newest first; rows of an older shape are left out."""
+    made = []
+    for row in rows:
+        try:
+            advice = from_plain(Advice, row.advice)
+            holding = from_plain(Holding, row.holding) if row.holding else None
+        except BadPlain:
+            continue
+        made.append(_card(advice, holding))
+    return sorted(made, key=lambda card: -card.number)
+
+
+def _card(advice: Advice, holding: Holding | None) -> AdviceCard:
+    return AdviceCard(
+        number=advice.number,
+        base=advice.base,
+        bottleneck=label_of(advice.bottleneck),
+        change=advice.change,
+        reasoning=advice.reasoning,
+        evidence=tuple(
+            Proof(
+                label_of(proof.metric),
+                figures.with_unit(proof.value, proof.unit),
+                f"{proof.relation} {figures.with_unit(proof.threshold, proof.unit)}",
+            )
+            for proof in advice.evidence
+        ),
+        movements=tuple(_movements(advice, holding)),
+        chip=_HELD[holding.held] if holding else _OPEN,
+        version=holding.version if holding else None,
+    )
+
+
+def _movements(advice: Advice, holding: Holding | None) -> Iterable[Movement]:
+    units = {proof.metric: proof.unit for proof in advice.evidence} | {"time": "ms", "time_over_reference": "ratio"}
+    happened = {one.metric: one for one in holding.happened} if holding else {}
+    for expected in advice.expected:
+        came = happened.get(expected.metric)
+        unit = units.get(expected.metric, "")
+        # After the fact the range stands in the metric's own unit, beside what was measured.
+        told = (
+            f"{figures.with_unit(expected.low * came.before, unit)} – {figures.with_unit(expected.high * came.before, unit)}"
+            if came
+            else f"{figures.ratio(expected.low)} – {figures.ratio(expected.high)} of now"
+        )
+        yield Movement(
+            metric=label_of(expected.metric),
+            before=figures.with_unit(came.before, unit) if came else "",
+            expected=told,
+            after=figures.with_unit(came.after, unit) if came else "",
+            held=came.held if came else None,
+        )

@@ -1,0 +1,156 @@
+"""What the charts draw, as plain data; every chart's figures stand in a table beside it too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.kernels.evaluation import Evaluation, Roofline
+from apps.runs.presentation import figures
+from apps.runs.presentation.measured import Measured
+
+
+@dataclass(frozen=True)
+class SpeedupPoint:
+    """One version on the chart: `ratio` over eager with its 95 % interval, None where it failed."""
+
+    name: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    best_so_far: float
+    is_best: bool
+    word: str
+    tier: str
+    address: str
+
+
+@dataclass(frozen=True)
+class SpeedupChart:
+    """Speed-up by version, and the two lines to hold it against (None where not known)."""
+
+    points: tuple[SpeedupPoint, ...]
+    compiled: float | None
+    roof: float | None
+    words: str
+
+
+@dataclass(frozen=True)
+class RoofPoint:
+    """One kernel under the roofs: FLOP per byte, GFLOP/s, GB/s, its share of the roof above it."""
+
+    name: str
+    intensity: float
+    gflops: float
+    gbytes_per_s: float
+    share: float | None
+    tone: str
+
+
+@dataclass(frozen=True)
+class RooflineChart:
+    """The roofs and the points; `mix` and `working_set` say what the bandwidth roof stands for."""
+
+    peak_gflops: float
+    bandwidth: float
+    mix: str
+    working_set: str
+    points: tuple[RoofPoint, ...]
+    words: str
+
+
+def speedup_chart(versions: Sequence[Measured], compiled: float | None, best: int | None) -> SpeedupChart:
+    """The chart of a run; `best` is the number of the version that leads."""
+    points, top = [], 1.0
+    for one in versions:
+        row = one.measurement
+        top = max(top, one.ratio or 0.0)
+        points.append(
+            SpeedupPoint(
+                name=one.name,
+                ratio=one.ratio,
+                low=row.speedup_low if row else None,
+                high=row.speedup_high if row else None,
+                best_so_far=top,
+                is_best=one.version.number == best,
+                word=one.chip.word,
+                tier=one.tier,
+                address=one.version.get_absolute_url(),
+            )
+        )
+    words = ", ".join(f"{p.name} {figures.ratio(p.ratio) if p.ratio else p.word}" for p in points)
+    return SpeedupChart(
+        tuple(points), compiled, _roof(versions), f"Speed-up over eager by version: {words or 'none yet'}"
+    )
+
+
+def _roof(versions: Sequence[Measured]) -> float | None:
+    """The speed-up at the memory or arithmetic roof: the reference's time over the least time the roofs allow."""
+    for one in reversed(versions):
+        evaluation = one.evaluation
+        point = _own_point(evaluation)
+        if (
+            evaluation is None
+            or point is None
+            or evaluation.timing.reference is None
+            or evaluation.timing.candidate is None
+        ):
+            continue
+        roofline = evaluation.profile.roofline
+        assert roofline is not None
+        allowed = min(roofline.peak_gflops, roofline.bandwidth_gbytes_per_s * point.intensity)
+        if point.gflops > 0 and allowed > 0:
+            least_ms = evaluation.timing.candidate.median_ms * point.gflops / allowed
+            return evaluation.timing.reference.median_ms / least_ms
+    return None
+
+
+@dataclass(frozen=True)
+class _Place:
+    intensity: float
+    gflops: float
+    gbytes: float
+    share: float | None
+
+
+def _own_point(evaluation: Evaluation | None) -> _Place | None:
+    """The candidate's own point: the profiler puts it first."""
+    roofline = evaluation.profile.roofline if evaluation else None
+    if roofline is None or not roofline.points:
+        return None
+    first = roofline.points[0]
+    if first.intensity <= 0 or first.gflops <= 0:
+        return None
+    return _Place(first.intensity, first.gflops, first.gbytes_per_s, first.share_of_roof)
+
+
+def roofline_chart(shown: Sequence[tuple[str, Evaluation | None, str]]) -> RooflineChart | None:
+    """The named evaluations under one pair of roofs (the last one's), with eager beside them; None if none has any."""
+    roofs: Roofline | None = None
+    points: list[RoofPoint] = []
+    eager: RoofPoint | None = None
+    for name, evaluation, tone in shown:
+        place = _own_point(evaluation)
+        if evaluation is None or place is None:
+            continue
+        roofs = evaluation.profile.roofline
+        points.append(RoofPoint(name, place.intensity, place.gflops, place.gbytes, place.share, tone))
+        timing = evaluation.timing
+        if timing.reference and timing.candidate and timing.reference.median_ms:
+            slower = timing.candidate.median_ms / timing.reference.median_ms
+            share = place.share * slower if place.share is not None else None
+            eager = RoofPoint("eager", place.intensity, place.gflops * slower, place.gbytes * slower, share, "plain")
+    if roofs is None:
+        return None
+    points = [eager, *points] if eager else points
+    words = ", ".join(
+        f"{p.name} {figures.significant(p.gflops)} GFLOP/s ({figures.percent(p.share)} of its roof)" for p in points
+    )
+    return RooflineChart(
+        roofs.peak_gflops,
+        roofs.bandwidth_gbytes_per_s,
+        roofs.mix,
+        figures.size(roofs.working_set_bytes),
+        tuple(points),
+        f"Roofline: {words}",
+    )

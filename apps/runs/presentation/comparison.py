@@ -1,0 +1,157 @@
+"""Two versions of a problem held against each other, or several runs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.runs.models import Run, Version
+from apps.runs.presentation import figures
+from apps.runs.presentation.advice import AdviceCard, cards
+from apps.runs.presentation.measured import Measured, measured
+from apps.runs.presentation.runs_table import RunRow
+
+REFERENCE = "reference"
+_RELATED = ("run__problem", "run__sizing", "run__device__host", "run__best", "measurement", "parent")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: a version, or the problem's reference where `measured` is None."""
+
+    key: str
+    name: str
+    source: str
+    measured: Measured | None
+    followed: AdviceCard | None = None
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing said of both sides, and whether it differs."""
+
+    name: str
+    left: str
+    right: str
+    differs: bool
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Best so far of a run after each version, starting from 1."""
+
+    name: str
+    best: tuple[float, ...]
+
+
+def find(key: str) -> Version | None:
+    """The version that `RUN.NUMBER` names, or None."""
+    run, _, number = key.partition(".")
+    if not (run.isdecimal() and number.isdecimal()):
+        return None
+    return Version.objects.select_related(*_RELATED).filter(run_id=run, number=number).first()
+
+
+def key_of(version: Version) -> str:
+    """`12.4`: the version as addresses name it."""
+    return f"{version.run_id}.{version.number}"
+
+
+def other_side(version: Version, against: str) -> Version | None:
+    """What a version is compared with when an address names only the way: parent, best, else the reference (None)."""
+    if against == "parent":
+        return find(key_of(version.parent)) if version.parent else None
+    if against == "best":
+        return find(key_of(version.run.best)) if version.run.best else None
+    return None
+
+
+def side(version: Version | None, reference: Version) -> Side:
+    """One side; without a version the reference of the other side's problem."""
+    if version is None:
+        return Side(REFERENCE, f"reference of {reference.run.problem}", reference.run.problem.source, None)
+    led = [card for card in cards(version.run.advices.all()) if card.number == version.advice]
+    name = f"run {version.run_id} v{version.number}"
+    return Side(key_of(version), name, version.source, measured(version), led[0] if led else None)
+
+
+def facts(left: Side, right: Side) -> list[Fact]:
+    """What stands beside the metrics: verdict, speed-up, circumstances."""
+    rows = [
+        ("verdict", lambda m: m.chip.word),
+        ("speed-up over eager", lambda m: figures.speedup(m.ratio, *_interval(m))),
+        ("judged", lambda m: m.tier),
+        ("device", lambda m: str(m.measurement.device if m.measurement else m.version.run.device)),
+        (
+            "sizes",
+            lambda m: ", ".join(f"{k}={v}" for k, v in m.version.run.sizing.overrides.items()) or "as in the source",
+        ),
+        ("profile", lambda m: "on" if m.version.run.profile else "off"),
+        ("author", lambda m: m.version.author),
+    ]
+    made = []
+    for name, tell in rows:
+        a = tell(left.measured) if left.measured else ("1.00×" if name == "speed-up over eager" else figures.NOT_KNOWN)
+        b = tell(right.measured) if right.measured else figures.NOT_KNOWN
+        made.append(Fact(name, a, b, bool(left.measured and right.measured) and a != b))
+    return made
+
+
+def _interval(one: Measured) -> tuple[float | None, float | None]:
+    row = one.measurement
+    return (row.speedup_low, row.speedup_high) if row else (None, None)
+
+
+def verdict(left: Side, right: Side) -> str:
+    """How the two stand in time, by their intervals: clearly apart, or not to be told apart."""
+    a, b = left.measured, right.measured
+    if b is None or b.ratio is None:
+        return f"{right.name} has no speed-up to compare: {b.chip.word if b else 'reference'}."
+    if a is None or a.ratio is None:
+        return f"{right.name} is {figures.speedup(b.ratio, *_interval(b))} over eager."
+    (a_low, a_high), (b_low, b_high) = _interval(a), _interval(b)
+    ratio = figures.ratio(b.ratio / a.ratio)
+    if a.version.run.device_id != b.version.run.device_id:
+        return f"{ratio} by their speed-ups, but measured on different devices: measure one again on the other's."
+    if None in (a_low, a_high, b_low, b_high):
+        return f"{ratio} by their speed-ups; no interval is known."
+    if b_low > a_high or b_high < a_low:  # type: ignore[operator]
+        return f"{right.name} is {ratio} as fast as {left.name}, beyond noise (their intervals don't meet)."
+    return f"{ratio}: within noise (their intervals overlap)."
+
+
+def candidates_for(version: Version) -> list[Version]:
+    """Every version of the same problem that could stand on a side, newest runs first."""
+    found = Version.objects.filter(run__problem=version.run.problem).select_related("measurement")
+    return list(found.order_by("-run_id", "number")[:400])
+
+
+def curves(rows: Sequence[RunRow]) -> list[Curve]:
+    """Best so far of each run."""
+    ratios: dict[int, list[float]] = {row.run.pk: [1.0] for row in rows}
+    versions = Version.objects.filter(run__in=ratios).order_by("run_id", "number")
+    for run_id, value in versions.values_list("run_id", "measurement__speedup"):
+        ratios[run_id].append(max(ratios[run_id][-1], value or 0.0))
+    return [Curve(f"run {row.run.pk}", tuple(ratios[row.run.pk])) for row in rows]
+
+
+def settings_of(runs: Sequence[Run]) -> list[tuple[str, list[str], bool]]:
+    """Each setting of several runs, and whether they differ in it."""
+    rows: list[tuple[str, list[str]]] = [
+        ("problem", [run.problem.title for run in runs]),
+        (
+            "sizes",
+            [", ".join(f"{k}={v}" for k, v in run.sizing.overrides.items()) or "as in the source" for run in runs],
+        ),
+        ("language", [run.language for run in runs]),
+        ("device", [str(run.device) for run in runs]),
+        ("coder", [run.coder for run in runs]),
+        ("profile", ["on" if run.profile else "off" for run in runs]),
+        ("policy", [run.policy for run in runs]),
+        ("iterations", [f"{run.iteration} of {run.iterations}" for run in runs]),
+        ("candidates", [str(run.candidates) for run in runs]),
+        ("versions", [str(run.versions.count()) for run in runs]),
+        ("torch.compile", [figures.ratio(run.compiled_speedup) for run in runs]),
+        ("why it ended", [run.reason or figures.NOT_KNOWN for run in runs]),
+    ]
+    return [(name, values, len(set(values)) > 1) for name, values in rows]

@@ -1,0 +1,209 @@
+"""What Launch shows beside the form: the problem as far as it is known, hosts and whether they can, an estimate."""
+
+from __future__ import annotations
+
+import shlex
+import statistics
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from apps.hosts.models import Device, JobState
+from apps.kernels.evaluation import Language
+from apps.kernels.facts import Constant, ProblemFacts, Quirk, TensorFact
+from apps.kernels.plain import BadPlain, from_plain
+from apps.runs import problems
+from apps.runs.launch import LaunchOrder, why_not
+from apps.runs.models import LIVE_RUN_STATES, Problem, Run, Sizing, SizingState
+from apps.runs.presentation import figures
+from apps.runs.refusals import Refused
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size constant that can be changed: its value now and as the source has it."""
+
+    name: str
+    value: str
+    default: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What is known of a problem: from its text at once, from a host's jail once `facts` are there."""
+
+    error: str = ""
+    title: str = ""
+    docstring: str = ""
+    sizes: tuple[Size, ...] = ()
+    quirks: tuple[Quirk, ...] = ()
+    state: str = ""
+    waiting: bool = False
+    no_host: bool = False
+    refusal: str = ""
+    facts: ProblemFacts | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether it could be launched at these sizes."""
+        return self.state == SizingState.READY
+
+    @property
+    def intensity(self) -> float | None:
+        """FLOP per byte that must move."""
+        facts = self.facts
+        return facts.flops / facts.compulsory_bytes if facts and facts.flops and facts.compulsory_bytes else None
+
+
+@dataclass(frozen=True)
+class DeviceChoice:
+    """A device to launch on: what it is, whether it can, how busy it is."""
+
+    name: str
+    model: str
+    why_not: str
+    busy: str
+    counters: bool | None
+    counters_detail: str
+    languages: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the run will take, from runs like it; `basis` says from which."""
+
+    time: str
+    money: str
+    basis: str
+
+
+def look_at_text(source: str) -> Looked:
+    """What `ast` says of a pasted source."""
+    if not source.strip():
+        return Looked()
+    try:
+        text = problems.read(source)
+    except Refused as refusal:
+        return Looked(error=refusal.message)
+    sizes = tuple(_size(constant, None) for constant in text.constants)
+    return Looked(docstring=text.docstring, sizes=sizes, quirks=text.quirks, state="text")
+
+
+def look_at(problem: Problem, overrides: problems.Overrides) -> Looked:
+    """What is known of a stored problem at these sizes; asks a host to look where nothing is known yet."""
+    text = look_at_text(problem.source)
+    try:
+        sizing = problems.sizing_for(problem, overrides)
+    except Refused as refusal:
+        return Looked(
+            error=refusal.message, title=problem.title, docstring=text.docstring, sizes=_with(text.sizes, overrides)
+        )
+    facts = facts_of(sizing)
+    return Looked(
+        title=problem.title,
+        docstring=problem.description or text.docstring,
+        sizes=_with(text.sizes, overrides),
+        quirks=facts.quirks if facts else text.quirks,
+        state=sizing.state,
+        waiting=sizing.state == SizingState.CHECKING,
+        no_host=sizing.state == SizingState.UNCHECKED,
+        refusal=sizing.refusal,
+        facts=facts,
+    )
+
+
+def facts_of(sizing: Sizing) -> ProblemFacts | None:
+    """The facts a host found, or None where there are none that can be read."""
+    try:
+        return from_plain(ProblemFacts, sizing.facts) if sizing.facts else None
+    except BadPlain:
+        return None
+
+
+def tensors(facts: ProblemFacts) -> tuple[TensorFact, ...]:
+    """Inputs, parameters and outputs, the order in which people think of them."""
+    return facts.inputs + facts.parameters + facts.outputs
+
+
+def _size(constant: Constant, value: object) -> Size:
+    default = str(constant.value)
+    return Size(constant.name, default if value is None else str(value), default, constant.line)
+
+
+def _with(sizes: tuple[Size, ...], overrides: problems.Overrides) -> tuple[Size, ...]:
+    return tuple(Size(s.name, str(overrides.get(s.name, s.value)), s.default, s.line) for s in sizes)
+
+
+def device_choices(language: str) -> list[DeviceChoice]:
+    """Every device that is not retired, those that can take the run first."""
+    waiting = Q(jobs__state__in=[JobState.WAITING, JobState.SENT])
+    devices = Device.objects.select_related("host").filter(retired=False)
+    devices = devices.annotate(
+        queued=Count("jobs", filter=waiting, distinct=True),
+        judging=Count("jobs", filter=Q(jobs__state=JobState.RUNNING), distinct=True),
+        live_runs=Count("runs", filter=Q(runs__state__in=LIVE_RUN_STATES), distinct=True),
+    )
+    choices = [_choice(device, language) for device in devices]
+    return sorted(choices, key=lambda choice: bool(choice.why_not))
+
+
+def _choice(device: Device, language: str) -> DeviceChoice:
+    known = Language(language) if language in {word.value for word in Language} else Language.CPP
+    report = device.host.facts
+    live, queued = getattr(device, "live_runs", 0), getattr(device, "queued", 0)
+    busy = (
+        f"{live} run{'s' * (live != 1)} going on, {queued} job{'s' * (queued != 1)} waiting"
+        if live or queued
+        else "idle"
+    )
+    return DeviceChoice(
+        name=str(device),
+        model=device.model,
+        why_not=why_not(device, known) or "",
+        busy=busy,
+        counters=report.counters if report else None,
+        counters_detail=report.counters_detail if report else "",
+        languages=", ".join(device.languages),
+    )
+
+
+def estimate(
+    problem: Problem | None, device: str, iterations: int, candidates: int, twins: bool, minutes: float | None
+) -> Estimate:
+    """Time from the median iteration of earlier runs of this problem, else of all runs on the device."""
+    host, _, name = device.partition("/")
+    ended = Run.objects.filter(
+        started_at__isnull=False, finished_at__isnull=False, iteration__gt=0, device__host__name=host, device__name=name
+    )
+    own = _seconds(ended.filter(problem=problem)) if problem else []
+    taken, basis = (own, "runs of this problem here") if own else (_seconds(ended), "runs on this device")
+    limit = f"at most {figures.duration(minutes * 60)}" if minutes else "no time limit"
+    if not taken:
+        return Estimate(limit, "none (built-in)", "no run has ended on this device yet")
+    seconds = statistics.median(taken) * iterations * candidates * (2 if twins else 1)
+    bounded = min(seconds, minutes * 60 * (2 if twins else 1)) if minutes else seconds
+    words = f"about {figures.duration(bounded)}" + (
+        f" ({limit} each)" if minutes and twins else f" ({limit})" if minutes else ""
+    )
+    return Estimate(words, "none (built-in)", f"the median iteration of {len(taken)} {basis}; it may end earlier")
+
+
+def _seconds(runs: QuerySet[Run]) -> list[float]:
+    """Seconds an iteration and candidate of the last ended runs."""
+    rows = runs.order_by("-id").values_list("started_at", "finished_at", "iteration", "candidates")[:30]
+    return [
+        (end - start).total_seconds() / iteration / max(1, candidates) for start, end, iteration, candidates in rows
+    ]
+
+
+def command(problem: Problem | None, order: LaunchOrder | None) -> str:
+    """The same run headless. The problem's file is downloaded from its page."""
+    words = ["python", "manage.py", "optimize", f"{problem.slug}.py" if problem else "PROBLEM.py"]
+    if order is not None:
+        words += ["--language", order.language, "--policy", order.policy, "--coder", order.coder]
+        words += ["--iterations", str(order.iterations)]
+        words += [] if order.profile else ["--no-profile"]
+        for name, value in sorted(order.overrides.items()):
+            words += ["--set", f"{name}={value}"]
+    return shlex.join(words)

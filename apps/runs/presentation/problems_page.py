@@ -1,0 +1,112 @@
+"""Problems: the list with what has been reached for each, and one problem with its best version per device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Max, Q, QuerySet
+from django.http import QueryDict
+
+from apps.kernels.facts import ProblemFacts
+from apps.runs.models import Measurement, Origin, Problem, Run, Sizing
+from apps.runs.presentation.launch_page import facts_of
+from apps.runs.presentation.measured import Measured, measured
+
+
+@dataclass(frozen=True)
+class ProblemQuery:
+    """Filters of the list of problems."""
+
+    search: str = ""
+    level: str = ""
+    category: str = ""
+    origin: str = ""
+
+    @classmethod
+    def read(cls, query: QueryDict) -> ProblemQuery:
+        """The query of an address."""
+        return cls(
+            query.get("q", "").strip(), query.get("level", ""), query.get("category", ""), query.get("source", "")
+        )
+
+    @property
+    def filtered(self) -> bool:
+        """Whether anything narrows the list."""
+        return any((self.search, self.level, self.category, self.origin))
+
+    def apply(self, problems: QuerySet[Problem]) -> QuerySet[Problem]:
+        """The problems that match, by level and title."""
+        match = Q(hidden=False)
+        if self.level.isdecimal():
+            match &= Q(level=int(self.level))
+        if self.category:
+            match &= Q(category=self.category)
+        if self.origin in Origin.values:
+            match &= Q(origin=self.origin)
+        for word in self.search.split():
+            match &= Q(title__icontains=word) | Q(slug__icontains=word) | Q(description__icontains=word)
+        return problems.filter(match).order_by("level", "title")
+
+
+@dataclass(frozen=True)
+class ProblemRow:
+    """One problem of the list."""
+
+    problem: Problem
+    facts: ProblemFacts | None
+    state: str
+    refusal: str
+    runs: int
+    best: float | None
+
+
+@dataclass(frozen=True)
+class Champion:
+    """The best full result on one device."""
+
+    device: str
+    measured: Measured
+    measurement: Measurement
+
+
+def rows(problems: QuerySet[Problem]) -> list[ProblemRow]:
+    """Rows with the facts of the sizes in the source, in two queries."""
+    found = list(
+        problems.annotate(
+            run_count=Count("runs"), best=Max("runs__speedup", filter=~Q(runs__result=None) | Q(runs__finished_at=None))
+        )
+    )
+    sizings = {s.problem_id: s for s in Sizing.objects.filter(problem__in=found, overrides={}).defer("job")}
+    made = []
+    for problem in found:
+        sizing = sizings.get(problem.pk)
+        facts = facts_of(sizing) if sizing else None
+        made.append(
+            ProblemRow(
+                problem,
+                facts,
+                sizing.state if sizing else "",
+                sizing.refusal if sizing else "",
+                problem.run_count,
+                problem.best,
+            )
+        )
+    return made
+
+
+def champions(problem: Problem) -> list[Champion]:
+    """The fastest version by device, of those called faster in full."""
+    found = Measurement.objects.filter(
+        version__run__problem=problem, tier="full", outcome="faster", speedup__isnull=False
+    )
+    best: dict[str, Champion] = {}
+    for row in found.select_related("version__run__problem", "version__run__device__host", "device__host").order_by(
+        "-speedup"
+    )[:200]:
+        best.setdefault(str(row.device), Champion(str(row.device), measured(row.version, row), row))
+    return list(best.values())
+
+
+def runs_of(problem: Problem) -> QuerySet[Run]:
+    """Its latest runs."""
+    return problem.runs.select_related("problem", "device__host", "owner", "best")[:30]

@@ -1,0 +1,73 @@
+"""Two versions side by side, or several runs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from apps.people.permissions import Action
+from apps.runs.models import Run
+from apps.runs.presentation import charts, comparison, metrics
+from apps.runs.presentation.diffs import diff
+from apps.runs.presentation.runs_table import rows_of
+from apps.runs.views.asking import person_who_may
+
+MOST_RUNS = 6
+
+
+def compare(request: HttpRequest) -> HttpResponse:
+    """Versions `a` and `b` (each RUN.NUMBER, `a` may be reference), or `b` against parent, best or reference."""
+    person_who_may(request, Action.VIEW)
+    left_key, right_key = request.GET.get("a", ""), request.GET.get("b", "")
+    swapped = right_key == comparison.REFERENCE
+    anchor = comparison.find(left_key if swapped else right_key)
+    if anchor is None:
+        if left_key or right_key:
+            raise Http404("There is no such version.")
+        return render(request, "compare/choose.html")
+    against = request.GET.get("against", "")
+    other = comparison.find(left_key) if not swapped and not against else comparison.other_side(anchor, against)
+    if other is not None and other.run.problem_id != anchor.run.problem_id:
+        raise Http404("Two versions are compared that solve the same problem; these don't.")
+    sides = [comparison.side(other, anchor), comparison.side(anchor, anchor)]
+    left, right = sides[::-1] if swapped else sides
+    before, after = (one.measured.evaluation if one.measured else None for one in (left, right))
+    roofs = charts.roofline_chart([(left.name, before, "before"), (right.name, after, "now")])
+    context = {
+        "left": left,
+        "right": right,
+        "problem": anchor.run.problem,
+        "candidates": comparison.candidates_for(anchor),
+        "verdict": comparison.verdict(left, right),
+        "facts": comparison.facts(left, right),
+        "rows": metrics.rows_against(before, after),
+        "diff": diff(left.source, right.source),
+        "view": "unified" if request.GET.get("view") == "unified" else "split",
+        "roofline_chart": roofs,
+        "roofline_data": asdict(roofs) if roofs else None,
+    }
+    return render(request, "compare/compare.html", context)
+
+
+def compare_runs(request: HttpRequest) -> HttpResponse:
+    """Runs beside each other: settings, results, and the way each took."""
+    person_who_may(request, Action.VIEW)
+    keys = [key for key in request.GET.get("runs", "").split(",") if key.isdecimal()][:MOST_RUNS]
+    found = list(
+        Run.objects.filter(pk__in=keys).select_related("problem", "sizing", "device__host", "owner", "best", "result")
+    )
+    found.sort(key=lambda run: keys.index(str(run.pk)))
+    rows = rows_of(found)
+    curves = comparison.curves(rows)
+    context = {
+        "rows": rows,
+        "settings": comparison.settings_of(found),
+        "curves": curves,
+        "curves_data": {"curves": [asdict(curve) for curve in curves]},
+        "words": "; ".join(
+            f"{curve.name}: best {curve.best[-1]:.2f}× after {len(curve.best) - 1} versions" for curve in curves
+        ),
+    }
+    return render(request, "compare/runs.html", context)

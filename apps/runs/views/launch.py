@@ -1,0 +1,168 @@
+"""Launching a run: the form, what is known of its problem while it is filled in, and the launch itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from apps.people.permissions import Action
+from apps.runs import launch as launching
+from apps.runs import problems
+from apps.runs.forms import SIZE, LaunchForm, overrides_of
+from apps.runs.models import Origin, Problem, Run, SizingState
+from apps.runs.presentation import launch_page
+from apps.runs.refusals import Refused
+from apps.runs.views.asking import person_who_may
+
+DEFAULTS = {
+    "how": "choose",
+    "language": "cpp",
+    "policy": "library",
+    "coder": "builtin",
+    "iterations": "8",
+    "candidates": "1",
+    "profile": "on",
+    "minutes": "10",
+}
+_NEW_PROBLEM = ("problem", "source", "how", "file")
+
+
+def launch(request: HttpRequest) -> HttpResponse:
+    """The form, filled in from the address (or from another run); launches when sent."""
+    person = person_who_may(request, Action.LAUNCH)
+    if request.method != "POST":
+        return render(request, "runs/launch.html", _context(request, _initial(request.GET)))
+    form = LaunchForm(request.POST, request.FILES)
+    if form.is_valid():
+        try:
+            problem = _problem(request, form)
+            if request.POST.get("do") == "take" or not _ready(problem, request.POST):
+                return _wait_for_facts(request, problem)
+            run = launching.launch(person, form.order(problem, overrides_of(request.POST)))
+            return redirect(run.twin if request.POST.get("open") == "twin" and run.twin else run)
+        except Refused as refusal:
+            form.add_error(refusal.field if refusal.field in form.fields else None, refusal.message)
+    return render(request, "runs/launch.html", _context(request, request.POST, form), status=422)
+
+
+@require_POST
+def preview(request: HttpRequest) -> HttpResponse:
+    """What the form as it stands would do: facts, hosts, estimate, command."""
+    person_who_may(request, Action.LAUNCH)
+    asked = request.headers.get("HX-Trigger-Name") or ""
+    context = _context(request, request.POST, fresh=asked in _NEW_PROBLEM)
+    return render(request, "runs/launch_preview.html", context | {"new_problem": asked in _NEW_PROBLEM})
+
+
+def _initial(query: QueryDict) -> QueryDict:
+    """Defaults, then another run's settings where `from` names one, then the address's own words."""
+    values = QueryDict(mutable=True)
+    values.update(DEFAULTS)
+    source = query.get("from", "")
+    if source.isdecimal() and (
+        run := Run.objects.select_related("problem", "sizing", "device__host", "twin").filter(pk=source).first()
+    ):
+        _take_over(values, run)
+    for name in query:
+        values[name] = query[name]
+    return values
+
+
+def _take_over(values: QueryDict, run: Run) -> None:
+    order = launching.order_of(run)
+    values["problem"] = order.problem.slug
+    values["profile"] = "twins" if run.twin else "on" if order.profile else "off"
+    values["minutes"] = f"{order.seconds / 60:g}" if order.seconds else ""
+    values["goal"], values["notes"] = f"{order.goal:g}" if order.goal else "", order.notes
+    for name in ("device", "language", "policy", "coder", "iterations", "candidates"):
+        values[name] = str(getattr(order, name))
+    for name, value in order.overrides.items():
+        values[SIZE + name] = str(value)
+
+
+def _problem(request: HttpRequest, form: LaunchForm) -> Problem:
+    """The problem chosen, or the pasted one taken in. Raises `Refused`."""
+    data = form.cleaned_data
+    if data["how"] == "paste":
+        person = person_who_may(request, Action.ADD_PROBLEM)
+        origin = Origin.UPLOADED if data.get("file") else Origin.PASTED
+        return problems.add(person, data["source"], title=data["title"], origin=origin)
+    found = Problem.objects.filter(slug=data["problem"]).first()
+    if found is None:
+        raise Refused("There is no such problem any more. Choose another.", "problem")
+    return found
+
+
+def _ready(problem: Problem, posted: QueryDict) -> bool:
+    return problems.sizing_for(problem, overrides_of(posted)).state in (SizingState.READY, SizingState.REFUSED)
+
+
+def _wait_for_facts(request: HttpRequest, problem: Problem) -> HttpResponse:
+    """Back to the form with everything kept: a host has to look at the problem first, which takes seconds."""
+    kept = QueryDict(mutable=True)
+    for name, value in request.POST.items():
+        if name not in ("csrfmiddlewaretoken", "source", "how", "file", "do", "title", "problem") and value:
+            kept[name] = str(value)
+    kept["problem"] = problem.slug
+    messages.info(
+        request, f"{problem.title} is taken in; a host looks at it now. Launch when its facts are there.", "run"
+    )
+    return redirect(f"{reverse('launch')}?{kept.urlencode()}")
+
+
+def _context(
+    request: HttpRequest, values: QueryDict, form: LaunchForm | None = None, *, fresh: bool = False
+) -> dict[str, Any]:
+    pasted = values.get("how") == "paste"
+    problem = None if pasted else Problem.objects.filter(slug=values.get("problem", "")).first()
+    overrides = {} if fresh else overrides_of(values)
+    looked = (
+        launch_page.look_at_text(values.get("source", ""))
+        if pasted
+        else launch_page.look_at(problem, overrides)
+        if problem
+        else None
+    )
+    devices = launch_page.device_choices(values.get("language", "cpp"))
+    device = values.get("device") or next((one.name for one in devices if not one.why_not), "")
+    checked = form or LaunchForm(_complete(values, device))
+    order = checked.order(problem, overrides) if problem and checked.is_valid() else None
+    numbers = (_number(values.get("iterations"), 8), _number(values.get("candidates"), 1))
+    return {
+        "values": values,
+        "form": form,
+        "problems": Problem.objects.filter(hidden=False),
+        "recent": Run.objects.select_related("problem")[:8],
+        "problem": problem,
+        "looked": looked,
+        "tensors": launch_page.tensors(looked.facts) if looked and looked.facts else (),
+        "devices": devices,
+        "device": device,
+        "chosen": next((one for one in devices if one.name == device), None),
+        "estimate": launch_page.estimate(
+            problem, device, *numbers, values.get("profile") == "twins", _float(values.get("minutes"))
+        ),
+        "command": launch_page.command(problem, order),
+    }
+
+
+def _complete(values: QueryDict, device: str) -> QueryDict:
+    whole = values.copy()
+    whole.setdefault("device", device)
+    return whole
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text and text.isdecimal() else default
+
+
+def _float(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None

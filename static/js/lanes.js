@@ -1,0 +1,156 @@
+/** The lanes of reasoning: finished steps fold to their summary, open ones stream; four lanes or one feed by time. */
+
+const KEPT = 120;
+const KEY = "reasoning";
+
+export class Lanes {
+  /** @param {HTMLElement} card */
+  constructor(card) {
+    this.card = card;
+    this.board = /** @type {HTMLElement} */ (card.querySelector("[data-lanes]"));
+    this.all = this.#feedOfAll();
+    this.pending = new Map();
+    /** Steps that have begun, by agent. @type {Map<string, string>} */
+    this.doing = new Map();
+    const button = card.querySelector("[data-lanes-mode]");
+    button?.addEventListener("click", () => this.#mode(!this.one));
+    this.#mode(new URLSearchParams(location.search).get(KEY) === "feed" || (innerWidth < 720 && !new URLSearchParams(location.search).has(KEY)), false);
+  }
+
+  /** A step has begun. @param {{agent: string, step: string, text: string, data: {title?: string}}} event */
+  begin(event) {
+    this.doing.set(event.agent, event.step);
+    this.#title(event.agent, event.data.title ?? event.text, true);
+  }
+
+  /** A step has ended: its whole message takes the draft's place. @param {any} event */
+  end(event) {
+    this.drop(event.step);
+    const template = /** @type {HTMLTemplateElement} */ (document.getElementById("entry-template"));
+    const entry = /** @type {HTMLElement} */ (template.content.firstElementChild?.cloneNode(true));
+    entry.dataset.seq = String(event.seq);
+    entry.dataset.agent = event.agent;
+    const [who, summary, fold] = [...entry.children];
+    who.textContent = [name(event.agent), event.iteration == null ? "" : `it. ${event.iteration}`, took(event.data.usage)].filter(Boolean).join(" · ");
+    summary.textContent = event.text;
+    const whole = event.data.text ?? "";
+    if (whole.trim() && whole.trim() !== event.text.trim()) {
+      const lines = whole.split("\n").length;
+      fold.children[0].textContent = `all it said · ${lines} line${lines === 1 ? "" : "s"}`;
+      fold.children[1].textContent = whole;
+    } else fold.remove();
+    this.#put(entry);
+    if (this.doing.get(event.agent) === event.step) {
+      this.doing.delete(event.agent);
+      this.#title(event.agent, "", false);
+    }
+  }
+
+  /** More text of an open step, from `offset` on. @param {{step: string, agent: string, iteration: number, offset: number, text: string}} message */
+  draft(message) {
+    const known = this.pending.get(message.step);
+    const text = (known?.text ?? "").slice(0, message.offset) + message.text;
+    this.pending.set(message.step, { ...message, text });
+    if (!this.frame) this.frame = requestAnimationFrame(() => this.#paint());
+  }
+
+  /** @param {string} step */
+  drop(step) {
+    this.pending.delete(step);
+    for (const draft of this.card.querySelectorAll("[data-draft]")) if (draft instanceof HTMLElement && draft.dataset.draft === step) draft.remove();
+  }
+
+  dropAll() {
+    for (const draft of this.card.querySelectorAll("[data-draft]")) draft.remove();
+    this.pending.clear();
+  }
+
+  get one() {
+    return this.board.classList.contains("one");
+  }
+
+  #paint() {
+    this.frame = 0;
+    for (const [step, draft] of this.pending) {
+      let article = [...this.card.querySelectorAll("[data-draft]")].find((one) => one instanceof HTMLElement && one.dataset.draft === step);
+      if (!article) {
+        article = document.createElement("article");
+        article.className = "say draft";
+        Object.assign(/** @type {HTMLElement} */ (article).dataset, { draft: step, agent: draft.agent });
+        article.innerHTML = '<small class="who"></small><p class="pre" data-text></p>';
+        article.children[0].textContent = `${name(draft.agent)} · it. ${draft.iteration}`;
+        this.#put(/** @type {HTMLElement} */ (article));
+      }
+      const body = /** @type {HTMLElement} */ (article.querySelector("[data-text]"));
+      if (body.textContent !== draft.text) body.textContent = draft.text;
+      this.#follow(article.closest("[data-feed]"));
+    }
+  }
+
+  /** @param {HTMLElement} entry */
+  #put(entry) {
+    const feed = this.one ? this.all : this.#feed(entry.dataset.agent ?? "");
+    if (!feed) return;
+    feed.querySelector("[data-quiet]")?.remove();
+    feed.append(entry);
+    while (feed.childElementCount > KEPT) feed.firstElementChild?.remove();
+    this.#follow(feed);
+  }
+
+  /** @param {Element | null} feed */
+  #follow(feed) {
+    const box = this.card.querySelector("[data-follow]");
+    if (feed && box instanceof HTMLInputElement && box.checked) feed.scrollTop = feed.scrollHeight;
+  }
+
+  /** @param {string} agent */
+  #feed(agent) {
+    return /** @type {HTMLElement | null} */ (this.board.querySelector(`[data-lane="${CSS.escape(agent)}"] [data-feed]`));
+  }
+
+  /** @param {string} agent @param {string} title @param {boolean} busy */
+  #title(agent, title, busy) {
+    const lane = this.board.querySelector(`[data-lane="${CSS.escape(agent)}"]`);
+    const word = lane?.querySelector("[data-doing]");
+    if (word) word.textContent = title;
+    lane?.toggleAttribute("data-busy", busy);
+  }
+
+  #feedOfAll() {
+    const lane = document.createElement("section");
+    lane.className = "lane";
+    lane.dataset.lane = "all";
+    lane.innerHTML = '<div class="feed" data-feed tabindex="0" role="region" aria-label="What all agents said"></div>';
+    this.board.append(lane);
+    return /** @type {HTMLElement} */ (lane.firstElementChild);
+  }
+
+  /** Four lanes or one feed; kept in the address. @param {boolean} one @param {boolean} keep */
+  #mode(one, keep = true) {
+    const entries = [...this.board.querySelectorAll(".say")].sort((a, b) => order(a) - order(b));
+    this.board.classList.toggle("one", one);
+    for (const entry of entries) (one ? this.all : this.#feed(entry instanceof HTMLElement ? (entry.dataset.agent ?? "") : ""))?.append(entry);
+    for (const feed of this.board.querySelectorAll("[data-feed]")) this.#follow(feed);
+    const button = this.card.querySelector("[data-lanes-mode]");
+    button?.setAttribute("aria-pressed", String(one));
+    if (button) button.textContent = one ? "four lanes" : "one feed";
+    if (!keep) return;
+    const here = new URL(location.href);
+    here.searchParams.set(KEY, one ? "feed" : "lanes");
+    history.replaceState(null, "", here);
+  }
+}
+
+/** Drafts come last. @param {Element} entry */
+const order = (entry) => (entry instanceof HTMLElement && entry.dataset.seq ? Number(entry.dataset.seq) : Infinity);
+
+/** @param {string} agent */
+const name = (agent) => agent.charAt(0).toUpperCase() + agent.slice(1);
+
+/** @param {any} usage */
+function took(usage) {
+  if (!usage) return "";
+  const tokens = (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0);
+  const cost = usage.cost_usd == null ? "price unknown" : `$${usage.cost_usd.toFixed(4)}`;
+  return [`${usage.seconds.toFixed(1)} s`, tokens ? `${tokens} tok · ${cost}` : ""].filter(Boolean).join(" · ");
+}

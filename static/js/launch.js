@@ -1,0 +1,25 @@
+/** Launch: shows the fields that belong to the way chosen, and reads an uploaded file into the text at once. */
+
+const form = /** @type {HTMLFormElement} */ (document.getElementById("launch"));
+const source = /** @type {HTMLTextAreaElement} */ (document.getElementById("source"));
+
+function arrange() {
+  const how = new FormData(form).get("how");
+  for (const field of form.querySelectorAll("[data-when]")) if (field instanceof HTMLElement) field.hidden = field.dataset.when !== how;
+}
+
+form.addEventListener("change", (event) => {
+  const field = event.target;
+  if (!(field instanceof HTMLInputElement)) return;
+  if (field.name === "how") arrange();
+  const file = field.type === "file" ? field.files?.[0] : undefined;
+  if (file) {
+    event.stopPropagation();
+    file.text().then((text) => {
+      source.value = text;
+      field.value = ""; // the text is what is sent, so that it can be looked at and mended first
+      source.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+  }
+}, true);
+arrange();

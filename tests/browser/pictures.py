@@ -1,0 +1,160 @@
+"""Screenshots of every page, light and dark, at 1440 and 390 pixels: python -m tests.browser.pictures [--out FOLDER] [NAME ...]
+
+Fills a scratch database of its own, serves it from this process, and drives an installed Chromium. Nothing of an
+installation is touched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+SIZES = {"1440": (1440, 1100), "390": (390, 844)}
+THEMES = ("light", "dark")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A page to be taken: its name, address, and what is clicked before."""
+
+    name: str
+    address: str
+    click: str = ""
+    signed_in: bool = True
+
+
+def installed_browser() -> str | None:
+    """An installed Chromium or Chrome, or None."""
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def pictures(world: dict[str, Any]) -> list[Picture]:
+    """Every page, in the states worth looking at."""
+    live, done = world["live"].pk, world["done"].pk
+    return [
+        Picture("sign-in", "/sign-in/", signed_in=False),
+        Picture("runs", "/"),
+        Picture("runs-empty", "/?q=nothing-like-this"),
+        Picture("launch", "/launch/?problem=softsign"),
+        Picture("launch-paste", "/launch/?how=paste"),
+        Picture("run", f"/runs/{live}/"),
+        Picture("run-split", f"/runs/{live}/?v=3&against=1&view=split"),
+        Picture("run-log", f"/runs/{live}/?tab=log"),
+        Picture("run-done", f"/runs/{done}/?v=4&tab=code"),
+        Picture("run-failed", f"/runs/{done + 1}/"),
+        Picture("steer", f"/runs/{live}/", click='[data-open="steer"]'),
+        Picture("keys", f"/runs/{live}/", click=".menu summary >> nth=-1"),
+        *(Picture(f"version-{tab}", f"/runs/{done}/v4/?tab={tab}") for tab in ("code", "profile", "advice", "build", "checks", "lineage", "environment")),
+        Picture("version-wrong", f"/runs/{done}/v2/?tab=checks"),
+        Picture("compare", f"/compare/?a={done}.3&b={done}.4"),
+        Picture("compare-reference", f"/compare/?b={done}.4&against=reference&view=unified"),
+        Picture("compare-runs", f"/compare/runs/?runs={live},{done},{done + 1}"),
+        Picture("problems", "/problems/"),
+        Picture("problem", "/problems/softsign/"),
+        Picture("hosts", "/hosts/"),
+        Picture("host", "/hosts/this-machine/"),
+        Picture("not-found", "/runs/99999/"),
+    ]
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Requests are not told."""
+
+
+@contextmanager
+def served(application: Any) -> Iterator[str]:
+    """The address of a small server in a thread."""
+    server: WSGIServer = make_server("127.0.0.1", 0, application, handler_class=_Quiet)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+def take(base: str, cookie: str, shots: list[Picture], out: Path) -> list[str]:
+    """Takes the pictures; gives back what the browser complained of (errors in scripts, refused by the CSP)."""
+    from playwright.sync_api import sync_playwright
+
+    complaints: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=installed_browser(), args=["--no-sandbox", "--disable-background-networking"])
+        for theme in THEMES:
+            for size, (width, height) in SIZES.items():
+                context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+                page = context.new_page()
+                for shot in shots:
+                    context.clear_cookies()
+                    if shot.signed_in:
+                        context.add_cookies([{"name": "sessionid", "value": cookie, "url": base}])
+                    page = context.new_page()
+                    page.on("console", lambda message, name=shot.name: complaints.append(f"{name}: {message.text}") if message.type == "error" and "WebSocket" not in message.text and "404" not in message.text else None)
+                    page.on("pageerror", lambda error, name=shot.name: complaints.append(f"{name}: {error}"))
+                    page.goto(base + shot.address, wait_until="load")
+                    page.evaluate("document.fonts.ready")
+                    if shot.click:
+                        page.locator(shot.click).first.click()
+                    page.wait_for_timeout(150)
+                    wide = page.evaluate("document.documentElement.scrollWidth")
+                    if wide > width:
+                        complaints.append(f"{shot.name} at {width}: the page is {wide} wide")
+                    page.screenshot(path=out / f"{shot.name}-{size}-{theme}.png", full_page=not shot.click)
+                    page.close()
+                context.close()
+        browser.close()
+    return sorted(set(complaints))
+
+
+def main() -> int:
+    """Fills the database, takes the pictures, tells what the browser complained of."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--out", type=Path, default=Path("var/screenshots"))
+    arguments.add_argument("names", nargs="*", help="only these pages")
+    options = arguments.parse_args()
+    if installed_browser() is None:
+        print("No Chromium or Chrome is installed here; install the package chromium.", file=sys.stderr)
+        return 2
+    options.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"DATABASE_URL": f"sqlite:///{folder}/pictures.sqlite3", "DJANGO_SETTINGS_MODULE": "pragma_web.settings"}
+        os.environ |= {"DJANGO_ALLOW_ASYNC_UNSAFE": "1", "PRAGMA_VAR": folder, "PRAGMA_KEY": "pictures"}
+        import django
+
+        django.setup()
+        from django.contrib.staticfiles.handlers import StaticFilesHandler
+        from django.core.management import call_command
+        from django.core.wsgi import get_wsgi_application
+        from django.test import Client
+
+        from tests.pages import factories
+
+        call_command("migrate", verbosity=0)
+        world = factories.world()
+        client = Client()
+        client.force_login(world["person"])
+        cookie = client.cookies["sessionid"].value
+        shots = [shot for shot in pictures(world) if not options.names or shot.name in options.names]
+        with served(StaticFilesHandler(get_wsgi_application())) as base:
+            complaints = take(base, cookie, shots, options.out)
+    for complaint in complaints:
+        print(complaint)
+    print(f"{len(shots) * len(SIZES) * len(THEMES)} pictures in {options.out}")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
