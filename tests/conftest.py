@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
+from django.conf import settings as django_settings
 from django.test import Client
 from django.utils import timezone
 
@@ -47,7 +47,7 @@ def get_init_inputs():
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
     """SQLite in a file, as in production: threads and processes then wait for each other as they do there."""
-    default = settings.DATABASES["default"]
+    default = django_settings.DATABASES["default"]
     if default["ENGINE"].endswith("sqlite3"):
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
         folder: Path = tmp_path_factory.mktemp("database")
@@ -56,13 +56,24 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
 
 
 @pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    """Hashing passwords as slowly as production does would be most of a test's time."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
 def no_broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither bell nor queue reaches for a broker, except in tests that start one of their own."""
     if "broker" in request.fixturenames or request.node.get_closest_marker("processes"):
         return
+    from apps.hosts import bell as jobs_bell
+    from apps.hosts import outgoing
     from apps.runs import bell, queue
 
     monkeypatch.setattr(bell, "ring", lambda: None)
+    monkeypatch.setattr(jobs_bell, "ring", lambda job_id: None)
+    monkeypatch.setattr(outgoing, "_send", lambda *args, **options: False)
+    monkeypatch.setattr(outgoing, "_broadcast", lambda *args, **options: None)
     monkeypatch.setattr(queue, "wake", lambda run_id: None)
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
-from apps.runs import claims
+from apps.runs import claims, connections
 from apps.runs.claims import Claim
 from apps.runs.events import ClaimLost
 
@@ -94,7 +94,7 @@ class Beat:
                 self.renew()
             except DatabaseError as problem:
                 log.warning("Claims could not be renewed, trying again in %.0f s: %s", EVERY, problem)
-                connection.close()
+                connections.drop()
 
 
 beat = Beat()

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from django.db import InterfaceError, OperationalError
-
 from apps.agents.ports import Assignment, Orders
+from apps.runs import connections
 from apps.runs.beat import Hold
-from apps.runs.journal import close_quietly
 from apps.runs.models import Event, Hint, Run, RunState
 
 N = TypeVar("N", int, float)
@@ -33,8 +31,8 @@ class RunControl:
                 run = Run.objects.get(pk=self._run_id)
                 if run.state != RunState.PAUSED:
                     return self._orders(run)
-            except (OperationalError, InterfaceError):
-                close_quietly()
+            except connections.AWAY:
+                connections.drop()
             self._hold.wait(_PAUSED_LOOK_EVERY)
 
     def _orders(self, run: Run) -> Orders:

@@ -10,10 +10,10 @@ import logging
 import threading
 from uuid import UUID
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 
 from apps.agents.ports import StepBegan
-from apps.runs import bell
+from apps.runs import bell, connections
 from apps.runs.claims import Claim
 from apps.runs.models import Draft, Run
 
@@ -128,7 +128,7 @@ class DraftWriter:
                 self.flush()
             except DatabaseError as problem:
                 log.warning("Drafts could not be written, trying again: %s", problem)
-                connection.close()
+                connections.drop()
                 pause.wait(1.0)
 
 

@@ -5,20 +5,18 @@ A resumed run finds the job under the same key, done or still going, so that no 
 
 from __future__ import annotations
 
-from django.db import InterfaceError, OperationalError
-
+from apps.agents.local import news
 from apps.agents.ports import Assignment, JudgingFailed, Say, Stopped
-from apps.hosts import jobs
+from apps.hosts import jobs, waiting
 from apps.hosts.models import Job, JobKind, JobState
-from apps.kernels.evaluation import Evaluation, EvaluationRequest, Tier
+from apps.kernels.evaluation import Evaluation, EvaluationRequest, Progress, Tier
 from apps.kernels.plain import BadPlain, from_plain, to_plain
+from apps.runs import connections
 from apps.runs.beat import Hold
 from apps.runs.control import StopOrder, stop_order
-from apps.runs.journal import close_quietly
 from apps.runs.models import Run
 
-_LOOK_EVERY = 0.1  # seconds, while a job is under way: its news are shown as they come
-_LOOK_EVERY_WAITING = 0.5
+_WHILE_AWAY = 1.0  # seconds between looks while the database is away
 
 
 class JobEvaluator:
@@ -67,25 +65,25 @@ class JobEvaluator:
 
     def _wait(self, job_id: int, say: Say, *, finishing: bool) -> Job:
         """The job once it is over. Its news are said as they come; an order to stop cancels it."""
-        told = News()
+        told = News(say)
+
+        def interrupted() -> bool:
+            self._hold.check()
+            self._heed_stop(job_id, finishing=finishing)
+            return False
+
         while True:
             try:
-                job = Job.objects.defer("request").get(pk=job_id)
-                if job.is_over:
-                    return job
-                told.tell(job, say)
-                self._heed_stop(job, finishing=finishing)
-            except (OperationalError, InterfaceError):
-                close_quietly()
-                job = None
-            busy = job is not None and job.state == JobState.RUNNING
-            self._hold.wait(_LOOK_EVERY if busy else _LOOK_EVERY_WAITING)
+                return waiting.wait(job_id, should_stop=interrupted, news=told.tell)
+            except connections.AWAY:
+                connections.drop()
+                self._hold.wait(_WHILE_AWAY)
 
-    def _heed_stop(self, job: Job, *, finishing: bool) -> None:
+    def _heed_stop(self, job_id: int, *, finishing: bool) -> None:
         order: StopOrder | None = stop_order(Run.objects.only("pk", "state").get(pk=self._run.pk))
         if order is None or (finishing and not order.at_once):
             return
-        jobs.cancel(job, order.reason)
+        jobs.cancel(Job.objects.get(pk=job_id), order.reason)
         raise Stopped(order.reason, at_once=order.at_once)
 
     def _outcome(self, job: Job) -> Evaluation:
@@ -102,21 +100,24 @@ class JobEvaluator:
 class News:
     """Turns a job's stage and message into lines of streaming text, each said once."""
 
-    def __init__(self) -> None:
+    def __init__(self, say: Say) -> None:
+        self._say = say
         self._last = ""
 
-    def tell(self, job: Job, say: Say) -> None:
+    def tell(self, job: Job) -> None:
         """Say what is new."""
         line = _news(job)
-        if line != self._last:
-            say(line + "\n")
+        if line and line != self._last:
+            self._say(line + "\n")
             self._last = line
 
 
 def _news(job: Job) -> str:
+    if job.is_over:
+        return ""
     if job.state == JobState.WAITING:
-        return "waiting for the device"
+        return f"{job.device} is busy or away; waiting for it" if job.attempt == 0 else f"{job.device} takes it again"
     if job.state == JobState.SENT:
-        return "sent to the device"
-    share = f" ({job.fraction:.0%})" if job.fraction is not None else ""
-    return f"{job.stage or 'running'}: {job.message}{share}" if job.message else f"{job.stage or 'running'}{share}"
+        return f"sent to {job.device}"
+    stage = job.stage or "running"
+    return news(Progress(stage, job.message, job.fraction))

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
+from django.db import transaction
 
 from apps.agents.journal import digest
 from apps.agents.ports import Fact, ReplayEnded, Say, StepBegan, StepKey
 from apps.kernels.plain import Plain, from_plain, to_plain
-from apps.runs import claims, drafts
+from apps.runs import claims, connections, drafts
 from apps.runs.beat import Hold
 from apps.runs.models import Draft, JournalEntry, Run
 from apps.runs.recorder import Recorder
@@ -103,20 +103,12 @@ class RunJournal:
                     claims.hold(self._hold.claim)
                     write()
                 return
-            except (OperationalError, InterfaceError) as problem:
+            except connections.AWAY as problem:
                 if time.monotonic() > until:
                     raise
                 log.warning("Run %s: the database is away, trying again: %s", self._run_id, problem)
-                close_quietly()
+                connections.drop()
                 self._hold.wait(_PAUSE)
-
-
-def close_quietly() -> None:
-    """Drop this thread's connection, whatever state it is in."""
-    try:
-        connection.close()
-    except DatabaseError:
-        connection.connection = None
 
 
 def storable(plain: Plain) -> Plain:

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import logging
 
+from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+TASK, QUEUE = "runs.work", "runs"
 
 log = logging.getLogger(__name__)
 
@@ -20,9 +24,7 @@ def wake_on_commit(run_id: int) -> None:
 
 def wake(run_id: int) -> None:
     """Tell the workers that this run waits. Never raises: without a broker the run waits until one is back."""
-    from apps.runs.tasks import work_on_run
-
     try:
-        work_on_run.apply_async((run_id,), retry=False, expires=60)
-    except (OperationalError, OSError) as problem:
+        current_app.send_task(TASK, args=[run_id], queue=QUEUE, retry=False, ignore_result=True, expires=60)
+    except (OperationalError, RedisError, OSError) as problem:
         log.warning("Run %s waits in the queue until the broker is back: %s", run_id, problem)

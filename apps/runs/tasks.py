@@ -13,14 +13,14 @@ from typing import Any
 
 from celery import shared_task
 from celery.signals import worker_shutting_down
-from django.db import close_old_connections, connection
+from django.db import close_old_connections
 
 from apps.agents.coders import UnknownCoder, coder_named
 from apps.agents.local import WallClock
 from apps.agents.loop import optimise
 from apps.agents.ports import Assignment, Evaluator
 from apps.agents.steps.course import Team
-from apps.runs import claims, problems, queue
+from apps.runs import claims, connections, problems, queue
 from apps.runs.assignments import pinned
 from apps.runs.beat import Hold, Leaving, beat
 from apps.runs.claims import Claim
@@ -41,7 +41,7 @@ _woken: dict[int, float] = {}
 log = logging.getLogger(__name__)
 
 
-@shared_task(name="runs.work", queue="runs", ignore_result=True)
+@shared_task(name=queue.TASK, queue=queue.QUEUE, ignore_result=True)
 def work_on_run(run_id: int) -> None:
     """Work on the run until it is over, if nobody does yet."""
     close_old_connections()
@@ -50,7 +50,7 @@ def work_on_run(run_id: int) -> None:
         if claim is not None:
             work(claim)
     finally:
-        connection.close()
+        connections.drop()
 
 
 def work(claim: Claim, evaluator: EvaluatorMaker = JobEvaluator) -> None:

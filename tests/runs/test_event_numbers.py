@@ -50,7 +50,9 @@ def test_many_writers_leave_neither_gap_nor_double_and_a_reader_sees_them_in_ord
     assert failures == []
     assert seen == list(range(1, WRITERS * BATCHES * BATCH + 1))
     for writer in range(WRITERS):
-        mine = Event.objects.filter(run=run, text__startswith=f"{writer}.").order_by("seq").values_list("text", flat=True)
+        mine = (
+            Event.objects.filter(run=run, text__startswith=f"{writer}.").order_by("seq").values_list("text", flat=True)
+        )
         assert list(mine) == [f"{writer}.{batch}.{place}" for batch in range(BATCHES) for place in range(BATCH)]
 
 

@@ -17,9 +17,10 @@ from typing import TypeVar
 
 import redis.asyncio
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
-from apps.runs import bell, wire
+from apps.hosts import bell as jobs_bell
+from apps.runs import bell, connections, wire
 from apps.runs.live import reading
 from apps.runs.live.reading import Lists, Snapshot
 from apps.runs.live.subscription import Subscription
@@ -132,7 +133,7 @@ class Tailer:
             except DatabaseError as problem:
                 self._stale = True
                 log.warning("The live view can't read the database, trying again: %s", problem)
-                await self._in(self._reader, connection.close)
+                await self._in(self._reader, connections.drop)
                 await asyncio.sleep(1.0)
 
     async def _pause(self) -> None:
@@ -191,7 +192,7 @@ class Tailer:
         while True:
             try:
                 async with redis.asyncio.from_url(settings.REDIS_URL) as server, server.pubsub() as ears:
-                    await ears.subscribe(bell.CHANNEL)
+                    await ears.subscribe(bell.CHANNEL, jobs_bell.CHANNEL)
                     self._bell_works = True
                     async for _ in ears.listen():
                         self._wake.set()
@@ -206,7 +207,7 @@ class Tailer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = set()
-        await self._in(self._reader, connection.close)
+        await self._in(self._reader, connections.drop)
         self._reader.shutdown()
         self._replays.shutdown()
 
