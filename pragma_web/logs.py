@@ -31,7 +31,7 @@ def set_up(level: int = logging.INFO) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for quiet in ("celery.worker.strategy", "celery.app.trace", "celery.beat", "httpx", "LiteLLM"):
+    for quiet in ("httpx", "LiteLLM"):
         logging.getLogger(quiet).setLevel(logging.WARNING)
 
 

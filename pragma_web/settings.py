@@ -8,6 +8,8 @@ from pathlib import Path
 import dj_database_url
 from csp.constants import NONCE, NONE, SELF
 
+from pragma_web.place import run_directory
+
 BASE = Path(__file__).resolve().parent.parent
 # Everything this installation writes: database, logs, secrets, sockets, caches.
 VAR = Path(os.environ.get("PRAGMA_VAR", BASE / "var"))
@@ -90,7 +92,8 @@ else:
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
 # The broker, and the bell of live views (apps/runs/bell.py). No channel layer: sockets are fed from the database alone.
-REDIS_URL = os.environ.get("REDIS_URL", f"unix://{VAR / 'run' / 'broker.sock'}")
+RUN = run_directory(VAR)
+REDIS_URL = os.environ.get("REDIS_URL", f"unix://{RUN / 'broker.sock'}")
 AUTH_USER_MODEL = "people.Person"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 AUTH_PASSWORD_VALIDATORS = [

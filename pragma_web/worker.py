@@ -19,7 +19,7 @@ from celery import beat
 from celery.signals import task_postrun, task_prerun, task_received, worker_ready
 from django.conf import settings
 
-from apps.station.broker import Broker, transport_options
+from apps.station.broker import Broker, quiet_celery, transport_options
 from apps.station.health import serve_health
 from apps.station.watchdog import Watchdog
 from pragma_web import logs
@@ -69,9 +69,8 @@ class Count:
 
 def start_beat(**_: Any) -> None:
     """The beat in a thread of this worker, its schedule in memory: a second process and a file of its own for nothing."""
-    service = beat.EmbeddedService(app, thread=True, scheduler_cls=beat.Scheduler)
-    service.daemon = True
-    service.start()
+    service = beat.Service(app, scheduler_cls=beat.Scheduler)
+    threading.Thread(target=service.start, name="beat", daemon=True).start()
 
 
 def main(words: list[str] | None = None) -> int:
@@ -85,6 +84,7 @@ def main(words: list[str] | None = None) -> int:
     threads = given.threads or role.threads
 
     logs.set_up()
+    quiet_celery()
     logs.follow_tasks()
     app.conf.update(
         broker_transport_options=transport_options(role.visibility_seconds, f"pragma.{role.name}"),
@@ -104,7 +104,7 @@ def main(words: list[str] | None = None) -> int:
         without_gossip=True,
         without_mingle=True,
         without_heartbeat=True,
-        loglevel="INFO",
+        quiet=True,
     )
     log.info("Worker %s: queue %s, %s at once", role.name, role.queue, threads)
     worker.start()

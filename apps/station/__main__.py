@@ -17,7 +17,7 @@ from celery.worker.control import control_command
 from apps.kernels.host.report import host_report
 from apps.kernels.plain import Plain, from_plain
 from apps.station.app import make_app
-from apps.station.broker import Broker
+from apps.station.broker import Broker, quiet_celery
 from apps.station.health import serve_health
 from apps.station.messages import CANCEL, INTRODUCE, WORK, Order, device_queue, node_name
 from apps.station.place import default_state
@@ -71,6 +71,7 @@ def main(words: list[str] | None = None) -> int:
     """Judge until told to leave."""
     given = arguments(words)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    quiet_celery()
     report = host_report(quick=True)
     devices = tuple(device.name for device in report.devices)
     app = make_app(given.broker, given.name, devices)
@@ -94,7 +95,7 @@ def main(words: list[str] | None = None) -> int:
             without_gossip=True,
             without_mingle=True,
             without_heartbeat=True,
-            loglevel="INFO",
+            quiet=True,
         )
         worker.start()
         return int(worker.exitcode or 0)

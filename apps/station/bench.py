@@ -85,8 +85,10 @@ class Bench:
 
     def leave(self) -> None:
         """End all jailed processes and this one."""
-        self._work.close()
-        os._exit(0)
+        try:
+            self._work.close()
+        finally:
+            os._exit(0)
 
     def _listen(self) -> None:
         while (message := self._line.receive()) is not None:

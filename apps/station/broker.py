@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import redis
+from celery.exceptions import SecurityWarning
+from celery.signals import setup_logging
 
 CONNECT_SECONDS = 2.0
 # Longer than any blocking read of Celery's, shorter than people's patience with a broker that hangs.
@@ -55,6 +59,20 @@ def shared_settings() -> dict[str, Any]:
         "worker_enable_remote_control": True,
         "control_queue_ttl": 60.0,
     }
+
+
+def quiet_celery() -> None:
+    """Celery leaves the process's logging as it is, with no line for each message, and doesn't warn of running as root:
+    that is about pickle, which nothing here accepts.
+    """
+    setup_logging.connect(_leave_logging, weak=False)
+    warnings.filterwarnings("ignore", category=SecurityWarning)
+    for name in ("celery.worker.strategy", "celery.app.trace", "celery.beat"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _leave_logging(**_: Any) -> None:
+    """Celery configures logging only if nobody else says that they do."""
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,14 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.kernels.jail.zygote import CODE_ROOT
 from apps.kernels.plain import Plain, to_plain
 from apps.station.messages import Doing, Order, ReportKind
 
@@ -253,9 +255,11 @@ class BenchProcess:
 
 
 def bench_environment(temporary: str) -> dict[str, str]:
-    """What a bench may know: where programs, caches and temporary files are. The broker's address is not among it."""
+    """What a bench may know: where programs, caches, locks and temporary files are. The broker's address is not among it.
+
+    Devices' lock files stay where every other judge on this machine looks for them.
+    """
     names = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME", "PRAGMA_MEASUREMENTS", "CXX", "VIRTUAL_ENV")
     known = {name: os.environ[name] for name in names if name in os.environ}
-    from apps.kernels.jail.zygote import CODE_ROOT
-
-    return known | {"TMPDIR": temporary, "PYTHONPATH": CODE_ROOT, "PYTHONUNBUFFERED": "1"}
+    locks = os.environ.get("PRAGMA_LOCKS") or tempfile.gettempdir()
+    return known | {"TMPDIR": temporary, "PRAGMA_LOCKS": locks, "PYTHONPATH": CODE_ROOT, "PYTHONUNBUFFERED": "1"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shutil
 import socket
 import threading
 import time
@@ -38,7 +39,8 @@ class Station:
         self._quiet_until = 0.0
         self._lock = threading.Lock()
         self._leaving = threading.Event()
-        environment = bench_environment(fresh_temporary(state))
+        self._temporary = fresh_temporary(state)
+        environment = bench_environment(self._temporary)
         self._desks = {device.name: Desk(device.name, self._tell, environment) for device in report.devices}
         self._thread = threading.Thread(target=self._live, name="alive", daemon=True)
 
@@ -75,6 +77,7 @@ class Station:
         for desk in self._desks.values():
             desk.close()
         self._outbox.flush()
+        shutil.rmtree(self._temporary, ignore_errors=True)
 
     @property
     def busy(self) -> bool:

@@ -8,7 +8,10 @@ from typing import Any
 from apps.kernels.evaluation import EvaluationRequest, Progress
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.host.report import host_report
+from apps.kernels.inspect import PRELOADED, inspect
 from apps.kernels.jail import Jailed, JailFailed, Zygote, ZygoteFailed
+from apps.kernels.judge import HostCannotJudge, ProblemRefused, evaluate
+from apps.kernels.judge.lock import device_lock
 from apps.kernels.machine import HostReport
 from apps.kernels.plain import BadPlain, Plain, from_plain, to_plain
 from apps.kernels.problem import BadProblem
@@ -32,23 +35,23 @@ class WatchedZygote(Zygote):
 
     def __init__(self) -> None:
         super().__init__()
-        self._foreign: str | None = None
+        self._foreign: Callable[[dict[str, Plain]], bool] = lambda payload: False
         self._jailed: list[Jailed] = []
 
-    def watch_for(self, source: str | None) -> None:
-        """From now on the foreign code is the one with this source."""
-        self._foreign = source
+    def watch_for(self, foreign: Callable[[dict[str, Plain]], bool]) -> None:
+        """From now on the processes to watch are those whose payload `foreign` says so of."""
+        self._foreign = foreign
         self._jailed = []
 
     @property
     def in_jail(self) -> bool:
-        """Whether a process that runs the foreign source lives."""
+        """Whether a process that runs the code in question lives."""
         return any(jailed.ended is None for jailed in self._jailed)
 
     def spawn(self, entry: str, payload: Plain, **options: Any) -> Jailed:
         """See `Zygote.spawn`."""
         jailed = super().spawn(entry, payload, **options)
-        if self._foreign is not None and isinstance(payload, dict) and payload.get("source") == self._foreign:
+        if isinstance(payload, dict) and self._foreign(payload):
             self._jailed.append(jailed)
         return jailed
 
@@ -64,6 +67,7 @@ class Work:
         """Pay for torch's import before the first job does. Trouble is left for that job to meet and tell."""
         try:
             self.zygote.start()
+            self.zygote.preload(PRELOADED)
         except (ZygoteFailed, JailFailed, OSError):
             return
 
@@ -75,10 +79,14 @@ class Work:
             if order.kind == INSPECT:
                 return to_plain(self._inspect(order, observe))
             if order.kind == MEASURE:
-                self._host = host_report(observe=observe)
-                return to_plain(self._host)
+                return to_plain(self._measure(order, observe))
         except BadPlain as problem:
             raise CannotDo(f"The request can't be read by this station; are both of one version? {problem}") from None
+        except (HostCannotJudge, ProblemRefused) as problem:
+            if isinstance(problem.__context__, ZygoteFailed | JailFailed):
+                self.zygote.close()
+                raise HostTrouble(f"{problem}") from problem
+            raise CannotDo(f"{problem}") from problem
         except (ZygoteFailed, JailFailed, OSError) as problem:
             self.zygote.close()
             raise HostTrouble(f"{problem}") from problem
@@ -89,24 +97,27 @@ class Work:
         self.zygote.close()
 
     def _evaluate(self, order: Order, observe: Observe) -> object:
-        from apps.kernels.judge import evaluate
-
         request = from_plain(EvaluationRequest, order.request)
         self._fresh_zygote()
-        self.zygote.watch_for(request.candidate)
+        self.zygote.watch_for(lambda payload: payload.get("role") == "candidate")
         return evaluate(request, zygote=self.zygote, host=self._here(), observe=observe)
 
     def _inspect(self, order: Order, observe: Observe) -> ProblemFacts:
-        from apps.kernels.inspect import inspect
-
         request = order.request if isinstance(order.request, dict) else {}
         source, overrides = str(request.get("problem", "")), dict(request.get("overrides") or {})
         self._fresh_zygote()
-        self.zygote.watch_for(source)
+        self.zygote.watch_for(lambda payload: True)  # all it jails is the problem
         try:
             return inspect(source, overrides, zygote=self.zygote, observe=observe)
         except BadProblem as problem:
             return ProblemFacts(refusal=str(problem))
+
+    def _measure(self, order: Order, observe: Observe) -> HostReport:
+        """Ceilings are worth nothing while somebody else uses the device."""
+        observe(Progress("measure", "waiting for the device"))
+        with device_lock(order.device, timeout=order.deadline_seconds):
+            self._host = host_report(observe=observe)
+        return self._host
 
     def _here(self) -> HostReport:
         if self._host is None:
