@@ -49,18 +49,34 @@ def launch(person: Person | None, order: LaunchOrder) -> Run:
 
     With `order.twins` the run returned has the profile on and `run.twin` is the same with it off.
     """
-    language, policy = _words(order)
+    check_order(order)
+    device = _device(order.device, Language(order.language))
+    sizing = ready_sizing(order.problem, order.overrides)
+    with transaction.atomic():
+        run = create(person, order, sizing, device)
+        queue.wake_on_commit(run.pk)
+        if run.twin is not None:
+            queue.wake_on_commit(run.twin.pk)
+    return run
+
+
+def check_order(order: LaunchOrder) -> None:
+    """Raise `LaunchRefused` for what no device could make possible."""
+    _check_words(order)
     _check_numbers(order)
     _check_coder(order.coder)
-    device = _device(order.device, language)
+
+
+def create(person: Person | None, order: LaunchOrder, sizing: Sizing, device: Device) -> Run:
+    """The rows of a checked order: the run, its twin, and what their logs say of it."""
     with transaction.atomic():
-        sizing = ready_sizing(order.problem, order.overrides)
-        run = _create(person, order, sizing, device, policy)
-        if order.twins:
-            run.twin = _create(person, replace(order, profile=False), sizing, device, policy)
+        run = _row(person, order, sizing, device)
+        twin = _row(person, replace(order, profile=False), sizing, device) if order.twins else None
+        if twin is not None:
+            run.twin = twin
             run.save(update_fields=["twin"])
-        for one in [run, run.twin] if run.twin else [run]:
-            _announce(one, person, twin=run.twin if one is run else run)
+            _announce(twin, person, twin=run)
+        _announce(run, person, twin=twin)
     return run
 
 
@@ -105,13 +121,13 @@ def ready_sizing(problem: Problem, overrides: Overrides) -> Sizing:
     )
 
 
-def _create(person: Person | None, order: LaunchOrder, sizing: Sizing, device: Device, policy: Policy) -> Run:
+def _row(person: Person | None, order: LaunchOrder, sizing: Sizing, device: Device) -> Run:
     return Run.objects.create(
         problem=order.problem,
         sizing=sizing,
         device=device,
         language=order.language,
-        policy=policy.value,
+        policy=order.policy,
         coder=order.coder,
         iterations=order.iterations,
         candidates=order.candidates,
@@ -140,23 +156,17 @@ def _announce(run: Run, person: Person | None, twin: Run | None) -> None:
     by = f" by {person}" if person else ""
     text = f"Launched{by}: {run.problem} on {run.device} in {run.language}, coder {run.coder}{profile}"
     events.append(run.pk, [Entry("launched", text, Agent.RUN, data=data)])
-    queue.wake_on_commit(run.pk)
 
 
 # --- checks -----------------------------------------------------------------------------------------------------
 
 
-def _words(order: LaunchOrder) -> tuple[Language, Policy]:
-    try:
-        language = Language(order.language)
-    except ValueError:
-        known = ", ".join(language.value for language in Language)
-        raise LaunchRefused(f"{order.language!r} is no language PRAGMA knows. It knows {known}.", "language") from None
-    try:
-        return language, Policy(order.policy)
-    except ValueError:
-        known = ", ".join(policy.value for policy in Policy)
-        raise LaunchRefused(f"{order.policy!r} is no policy. Choose one of {known}.", "policy") from None
+def _check_words(order: LaunchOrder) -> None:
+    if order.language not in list(Language):
+        known = ", ".join(Language)
+        raise LaunchRefused(f"{order.language!r} is no language PRAGMA knows. It knows {known}.", "language")
+    if order.policy not in list(Policy):
+        raise LaunchRefused(f"{order.policy!r} is no policy. Choose one of {', '.join(Policy)}.", "policy")
 
 
 def _check_numbers(order: LaunchOrder) -> None:
@@ -200,8 +210,7 @@ def why_not(device: Device, language: Language) -> str | None:
     if not host.enabled:
         return f"Host {host.name} is drained. Enable it on its page, or choose another."
     if language.value not in device.languages:
-        can = ", ".join(device.languages) or "nothing yet: see what its page says is missing"
-        return f"{device} can't judge {language.value}. It can judge {can}."
+        return can_not_judge(device, language)
     facts = host.facts
     if facts is not None and facts.isolation_level == "weak" and host.weak_isolation_allowed_by_id is None:
         return (
@@ -209,3 +218,9 @@ def why_not(device: Device, language: Language) -> str | None:
             "See on its page what is missing; an admin can allow it there."
         )
     return None
+
+
+def can_not_judge(device: Device, language: Language) -> str:
+    """That a device can't judge a language, and what it can."""
+    can = ", ".join(device.languages) or "nothing yet: its host's page says what is missing"
+    return f"{device} can't judge {language.value}. It can judge {can}."

@@ -53,8 +53,9 @@ def add(
     category: str = "",
     description: str = "",
     origin: Origin = Origin.PASTED,
+    look: bool = True,
 ) -> Problem:
-    """Take a problem in and have a host look at it. The same source again gives the problem that is there already."""
+    """Take a problem in and, with `look`, have a host look at it. The same source gives the problem that is there."""
     text = read(source)
     digest = digest_of(source)
     with transaction.atomic():
@@ -76,8 +77,8 @@ def add(
             origin=origin,
             owner=person,
         )
-        sizing = sizing_for(problem, {})
-    look_at(sizing)
+        if look:
+            sizing_for(problem, {})
     return problem
 
 
@@ -107,12 +108,18 @@ def normalised(problem: Problem, overrides: Overrides) -> Overrides:
 
 
 def sizing_for(problem: Problem, overrides: Overrides) -> Sizing:
-    """The problem at those sizes, made if it is new and then handed to a host to be looked at."""
+    """The problem at those sizes, handed to a host to be looked at if nobody has yet. Raises `ProblemRefused`."""
+    sizing = sizing_of(problem, overrides)
+    if sizing.state == SizingState.UNCHECKED:
+        look_at(sizing)
+    return sizing
+
+
+def sizing_of(problem: Problem, overrides: Overrides) -> Sizing:
+    """The row of the problem at those sizes, made if it is new. Raises `ProblemRefused`."""
     changed = normalised(problem, overrides)
     digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()
     sizing, _ = Sizing.objects.get_or_create(problem=problem, digest=digest, defaults={"overrides": changed})
-    if sizing.state == SizingState.UNCHECKED:
-        look_at(sizing)
     return sizing
 
 

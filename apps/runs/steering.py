@@ -24,13 +24,14 @@ HINT_LIMIT = 2000  # characters: a hint joins every later prompt
 ITERATIONS_LIMIT = 200
 
 
-def stop(run: Run, by: Person, *, at_once: bool = False) -> None:
+def stop(run: Run, by: Person | None, *, at_once: bool = False) -> None:
     """Stop the run. It keeps its best version and, unless `at_once`, still judges it in full; a queued one just ends."""
-    data: dict[str, Plain] = {"at_once": at_once, "by": str(by)}
-    text = f"{by} stops the run" + (" at once" if at_once else ", keeping the best version")
+    who = str(by or "the person at the terminal")
+    data: dict[str, Plain] = {"at_once": at_once, "by": who}
+    text = f"{who} stops the run" + (" at once" if at_once else ", keeping the best version")
     asked = Entry("stop_asked", text, Agent.RUN, data=data)
     with transaction.atomic():
-        reason = f"Stopped by {by} before it began."
+        reason = f"Stopped by {who} before it began."
         over = {"state": RunState.STOPPED, "reason": reason, "finished_at": timezone.now()}
         if Run.objects.filter(pk=run.pk, state=RunState.QUEUED).update(**over):
             ended: dict[str, Plain] = {"reason": reason, "ending": Ending.STOPPED.value}

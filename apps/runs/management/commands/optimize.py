@@ -1,0 +1,222 @@
+"""manage.py optimize PROBLEM.py: a whole run on this machine, in this process. The same rows as a run of the server's."""
+
+from __future__ import annotations
+
+import ast
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from apps.agents.coders import BUILTIN
+from apps.kernels.evaluation import Language, Policy, Progress
+from apps.kernels.facts import ProblemFacts
+from apps.kernels.host.report import host_report
+from apps.kernels.inspect import inspect
+from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed
+from apps.kernels.plain import to_plain
+from apps.runs import inprocess, launch, problems, starters, steering, summary
+from apps.runs.launch import LaunchOrder
+from apps.runs.models import LIVE_RUN_STATES, Event, Level, Origin, Problem, Run, Sizing
+from apps.runs.problems import Overrides
+from apps.runs.refusals import Refused
+
+_SHOW_EVERY = 0.2
+_CLEAR_LINE = "\r\x1b[2K"
+
+
+class Command(BaseCommand):
+    """Optimises one problem here."""
+
+    help = "Find a faster kernel for a problem, on this machine and in this process."
+    requires_system_checks = []  # noqa: RUF012 - the base class declares it so
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """What to optimise and how."""
+        parser.add_argument("problem", metavar="PROBLEM.py", type=Path)
+        parser.add_argument("--language", default=Language.CPP.value, help="cpp (default)")
+        parser.add_argument("--policy", default=Policy.LIBRARY.value, help="kernel or library (default)")
+        parser.add_argument("--coder", default=BUILTIN, help="builtin (default)")
+        parser.add_argument("--iterations", type=int, default=8)
+        parser.add_argument("--no-profile", action="store_true", help="the Conductor sees verdict and time only")
+        parser.add_argument("--set", dest="overrides", metavar="NAME=VALUE", action="append", default=[])
+        parser.add_argument("--json", action="store_true", help="one object on stdout, the log on stderr")
+        parser.add_argument("--out", type=Path, metavar="FILE", help="write the resulting kernel there")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run, show, and exit with 0 for a faster verified kernel, 1 for none, 2 for bad usage."""
+        self._live = sys.stderr.isatty() and not options["json"]
+        try:
+            source = _text(options["problem"])
+            overrides = _overrides(options["overrides"])
+            self._check(source, overrides, options)
+            _prepare_database()
+            run = self._optimised(source, overrides, options)
+        except Refused as refusal:
+            raise CommandError(refusal.message, returncode=2) from None
+        found = summary.summary_of(run)
+        if options["json"]:
+            self.stdout.write(json.dumps(to_plain(found), indent=2))
+        else:
+            self.stdout.write("\n" + summary.table(found))
+        if options["out"] and found.source is not None:
+            options["out"].write_text(found.source)
+        sys.exit(0 if found.result is not None else 1)
+
+    def _check(self, source: str, overrides: Overrides, options: dict[str, Any]) -> None:
+        """Refuse what can be refused before anything is started or written."""
+        problems.read(source, overrides)
+        launch.check_order(self._order(Problem(source=source), overrides, options))
+
+    def _order(self, problem: Problem, overrides: Overrides, options: dict[str, Any]) -> LaunchOrder:
+        return LaunchOrder(
+            problem,
+            device="",
+            overrides=overrides,
+            language=options["language"],
+            policy=options["policy"],
+            coder=options["coder"],
+            iterations=options["iterations"],
+            profile=not options["no_profile"],
+        )
+
+    def _optimised(self, source: str, overrides: Overrides, options: dict[str, Any]) -> Run:
+        self._say("looking at this machine (its ceilings are measured once)")
+        device = inprocess.this_device(host_report(observe=self._news))
+        with Zygote() as zygote:
+            facts = self._facts(source, overrides, zygote)
+            problem, sizing = _rows(options["problem"], source, overrides)
+            inprocess.keep_facts(sizing, facts)
+            run, claim = inprocess.begin(self._order(problem, overrides, options), sizing, device)
+            worker = inprocess.Worker(claim, zygote)
+            stopping = _StopOnInterrupt(run)
+            worker.start()
+            try:
+                self._watch(run, worker, stopping)
+            finally:
+                stopping.restore()
+        return Run.objects.select_related("problem", "sizing", "device__host", "best", "result").get(pk=run.pk)
+
+    def _facts(self, source: str, overrides: Overrides, zygote: Zygote) -> ProblemFacts:
+        self._say("looking at the problem")
+        try:
+            facts = inspect(source, overrides, zygote=zygote, observe=self._news)
+        except (JailFailed, ZygoteFailed) as problem:
+            raise Refused(f"This machine can't jail the problem's code: {problem}") from None
+        if facts.refusal:
+            raise Refused(f"This problem can't be judged here: {facts.refusal}", "problem")
+        return facts
+
+    # --- display
+
+    def _watch(self, run: Run, worker: inprocess.Worker, stopping: _StopOnInterrupt) -> None:
+        seen = 0
+        while True:
+            alive = worker.is_alive()
+            stopping.heed()
+            for event in Event.objects.filter(run=run, seq__gt=seen).order_by("seq"):
+                seen = event.seq
+                self._show(event)
+            run.refresh_from_db()
+            if not alive:
+                return
+            if self._live and run.state in LIVE_RUN_STATES:
+                self._line(f"  iteration {run.iteration} of {run.iterations}: {run.doing or 'thinking'}")
+            worker.join(_SHOW_EVERY)
+
+    def _show(self, event: Event) -> None:
+        if event.kind in ("step_began", "launched", "claimed", "hint_taken") or event.level == Level.DEBUG:
+            return
+        style = {Level.WARNING: self.style.WARNING, Level.ERROR: self.style.ERROR}.get(Level(event.level), str)
+        self._say(style(f"{event.agent:<10}{event.text}"))
+
+    def _news(self, progress: Progress) -> None:
+        if self._live:
+            self._line(f"  {progress.stage}: {progress.message}")
+
+    def _say(self, text: str) -> None:
+        self.stderr.write((_CLEAR_LINE if self._live else "") + text, str)
+
+    def _line(self, text: str) -> None:
+        self.stderr.write(_CLEAR_LINE + text[:100], str, ending="")
+        self.stderr.flush()
+
+
+class _StopOnInterrupt:
+    """Ctrl-C stops the run, which keeps the best and judges it in full; again, it ends at once."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._asked = 0
+        self._heeded = 0
+        self._before = signal.signal(signal.SIGINT, self._ask)
+
+    def _ask(self, *_: Any) -> None:
+        self._asked += 1
+
+    def heed(self) -> None:
+        """Carry out what was asked since the last time."""
+        while self._heeded < min(self._asked, 2):
+            self._heeded += 1
+            try:
+                steering.stop(self._run, None, at_once=self._heeded == 2)
+            except Refused:
+                return
+
+    def restore(self) -> None:
+        """Give Ctrl-C back."""
+        signal.signal(signal.SIGINT, self._before)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise Refused(f"{path} can't be read: {problem}") from None
+
+
+def _overrides(words: list[str]) -> Overrides:
+    """NAME=VALUE, the value as Python writes it, else as text."""
+    found: Overrides = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise Refused(f"--set takes NAME=VALUE, not {word!r}.")
+        try:
+            read = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            read = value
+        found[name] = read if isinstance(read, int | float | bool | str) else value
+    return found
+
+
+def _rows(path: Path, source: str, overrides: Overrides) -> tuple[Problem, Sizing]:
+    """The problem as a row, under its title if it is one of those PRAGMA comes with."""
+    known = {one.path.resolve(): one for one in starters.starters(settings.BASE / "problems")}
+    starter = known.get(path.resolve())
+    problem = problems.add(
+        None,
+        source,
+        title=starter.title if starter else path.stem.replace("_", " ").capitalize(),
+        level=starter.level if starter else None,
+        category=starter.category if starter else "",
+        origin=Origin.STARTER if starter else Origin.UPLOADED,
+        look=False,
+    )
+    return problem, problems.sizing_of(problem, overrides)
+
+
+def _prepare_database() -> None:
+    """Bring the database to this version's tables, making it where there is none."""
+    settings.VAR.mkdir(parents=True, exist_ok=True)
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        call_command("migrate", verbosity=0, interactive=False)
