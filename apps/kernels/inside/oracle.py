@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import mmap
+import re
 import time
 from types import ModuleType
 from typing import Any
@@ -37,7 +38,7 @@ def main(channel: Channel, payload: Plain) -> None:
         channel.send({"refused": str(refusal)})
         return
     except Exception as problem:
-        channel.send({"refused": explain(problem)})
+        channel.send({"refused": _too_large(problem) or f"it raised:\n{explain(problem)}"})
         return
     while True:
         try:
@@ -74,7 +75,6 @@ class Oracle:
         for name in REQUIRED:
             if not hasattr(self.module, name):
                 raise Refused(f"the problem defines no {name}")
-        self._refuse_what_is_too_large()
         torch.manual_seed(self.seed)
         self.init = self.module.get_init_inputs()
         init_tensors: list[torch.Tensor] = []
@@ -100,20 +100,6 @@ class Oracle:
             "seconds": time.perf_counter() - started,
             **facts,
         }
-
-    def _refuse_what_is_too_large(self) -> None:
-        """Ask for the inputs' sizes without making them, where the problem lets itself be asked."""
-        try:
-            with torch.device("meta"):
-                sizes = [t.numel() * t.element_size() for t in _tensors_of(self.module.get_inputs())]
-        except Exception:
-            return  # then the jail's memory limit decides
-        limit = int(self.payload["largest_inputs"])
-        if sum(sizes) > limit:
-            raise Refused(
-                f"its inputs take {sum(sizes) / 1e9:.3g} GB; judging here has room for {limit / 1e9:.3g} GB of inputs. "
-                "Choose smaller sizes"
-            )
 
     def _draw_inputs(self, seed: int) -> Any:
         torch.manual_seed(seed)
@@ -308,6 +294,18 @@ class Oracle:
     def _map(self, which: int) -> mmap.mmap:
         """The memory file as it is now; the judge may have made it longer since."""
         return mmap.mmap(self.channel.files[which], 0)
+
+
+def _too_large(problem: Exception) -> str | None:
+    """In words, where memory ran out."""
+    if isinstance(problem, MemoryError):
+        return "it needs more memory than judging here may take. Choose smaller sizes"
+    asked = re.search(r"you tried to allocate (\d+) bytes", str(problem))
+    if asked is None:
+        return None
+    return (
+        f"one of its tensors takes {int(asked[1]) / 1e9:.4g} GB, more than judging here may take. Choose smaller sizes"
+    )
 
 
 def _tensors_of(value: Any) -> list[torch.Tensor]:

@@ -18,6 +18,11 @@ class Counting(TorchDispatchMode):
         self.longest = 1
         self.operators: dict[str, int] = {}
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: to skip it torch would import torch._dynamo at the first operator, which takes a second or two."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         name = str(func)

@@ -69,6 +69,8 @@ def main(channel: Channel, payload: Plain) -> None:
         channel.send({"failed": explain(problem), "stage": stage})
         return
     message = channel.receive()  # the judge takes a copy of what was built, then says go on
+    gc.collect()
+    gc.freeze()
     if message.get("do") == "close":
         close_building()
         channel.send({"stage": "closed"})
@@ -211,8 +213,6 @@ def serve(channel: Channel, model: Any, inputs: list[tuple[Any, ...]], known: An
     generations: collections.deque[list[Any]] = collections.deque()
     receive, send, pack = channel.socket.recv, channel.socket.sendall, ENTRY.pack
     header, size, dumps = HEADER, HEADER.size, json.dumps
-    gc.collect()
-    gc.freeze()
     while True:
         frame = receive(1 << 16)
         if not frame:

@@ -50,7 +50,7 @@ def build_root(place: str, read_only: Sequence[str], disk_bytes: int, owner: int
     root = Path(place)
     for path in (*SYSTEM, *SETTINGS, *read_only, PROCESSORS):
         _bind(path, root)
-    for name in ("tmp", "proc", "dev/shm", "var/tmp"):  # noqa: S108 - all of them inside the new root
+    for name in ("tmp", "proc", "dev/shm", "var/tmp"):
         (root / name).mkdir(parents=True, exist_ok=True)
     for device in DEVICES:
         (root / device[1:]).touch()

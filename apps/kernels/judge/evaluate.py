@@ -12,8 +12,8 @@ from apps.kernels.judge import profiling, ruling
 from apps.kernels.judge.checking import check
 from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemRefused
 from apps.kernels.judge.findings import Findings
-from apps.kernels.judge.observing import observing
 from apps.kernels.judge.lock import device_lock
+from apps.kernels.judge.observing import observing
 from apps.kernels.judge.racing import race
 from apps.kernels.judge.session import Session
 from apps.kernels.machine import HostReport

@@ -76,7 +76,7 @@ def observing(session: Session, block: int) -> Iterator[Observed]:
     started = time.monotonic()
     placements = max(2, block)
     options = Options("candidate", session.request.candidate, placements, WARM_SECONDS)
-    runner = session.runner(options)
+    runner = session.runner(options, first=True)  # what this process built is what the profiler looks at
     session.spend("starting runners", started)
     try:
         yield Observed(session, runner, block)

@@ -69,14 +69,14 @@ class Answer:
 class Oracle:
     """A jailed process that runs the problem's code, and the memory it shares with the judge."""
 
-    def __init__(self, zygote: Zygote, source: str, limits: Limits, slots: int, largest_inputs: int) -> None:
+    def __init__(self, zygote: Zygote, source: str, limits: Limits, slots: int) -> None:
         threads = os.cpu_count() or 1
         self.bank = SharedMemory("bank", 0)
         self.expect = SharedMemory("expect", 0)
         self.state = SharedMemory("state", 0)
         self.slots = slots
         self._memories = [self.bank, self.expect, self.state]
-        payload = {"source": source, "seed": PUBLIC_SEED, "threads": threads, "largest_inputs": largest_inputs}
+        payload = {"source": source, "seed": PUBLIC_SEED, "threads": threads}
         files = [memory.fd for memory in self._memories]
         self.jailed: Jailed = zygote.spawn("apps.kernels.inside.oracle:main", payload, limits=limits, files=files)
         try:

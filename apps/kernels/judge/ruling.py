@@ -34,6 +34,8 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
     started = time.monotonic()
     session.tell("policy", "sampling what runs")
     runner = observed.runner
+    observed.window()  # the runner collects garbage before its first call, which is Python's time and not the candidate's
+    observed.seconds = 0.0
     before = ice.cpu_seconds(runner.jailed.pid)
     calls = 0
     try:

@@ -54,7 +54,7 @@ class Session:
         # A judgement holds about twenty copies of the inputs at once: the bank, arenas, the roles' own.
         largest = int(memory * SHARE_OF_MEMORY / 20)
         limits = Limits(memory_bytes=int(memory * SHARE_OF_MEMORY) + TORCH_BYTES, wall_seconds=self.left)
-        self.oracle = Oracle(self.zygote, self.problem_source, limits, BANK_SLOTS, largest)
+        self.oracle = Oracle(self.zygote, self.problem_source, limits, BANK_SLOTS)
         problem = self.oracle.problem
         if problem.input_bytes > largest:
             self.oracle.close()
