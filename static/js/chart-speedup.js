@@ -51,7 +51,7 @@ export function speedup(data, colour) {
   const lines = [data.compiled, data.roof].filter(Boolean);
   const low = Math.min(1, ...known) / 1.12;
   const high = Math.max(1.3, ...known, ...lines) * 1.15;
-  const failed = data.points.map((p, i) => ({ ...p, x: i + 1, y: p.best_so_far, say: p.word, failed: true })).filter((p) => !p.ratio);
+  const failed = data.points.map((p, i) => ({ ...p, x: i + 1, y: low * 1.08, say: p.word, failed: true })).filter((p) => !p.ratio);
   const end = data.points.length + 0.6;
   const steps = [{ x: 0.4, y: 1 }, ...data.points.map((p, i) => ({ x: i + 1, y: p.best_so_far })), { x: end, y: data.points.at(-1)?.best_so_far ?? 1 }];
   const across = (label, y, stroke, dash) => ({ label, data: [{ x: 0.4, y }, { x: end, y }], borderColor: stroke, borderDash: dash, borderWidth: 1.5, pointRadius: 0, pointHitRadius: 0 });

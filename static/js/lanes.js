@@ -31,7 +31,8 @@ export class Lanes {
     entry.dataset.seq = String(event.seq);
     entry.dataset.agent = event.agent;
     const [who, summary, fold] = [...entry.children];
-    who.textContent = [name(event.agent), event.iteration == null ? "" : `it. ${event.iteration}`, took(event.data.usage)].filter(Boolean).join(" · ");
+    who.children[0].textContent = name(event.agent);
+    who.children[1].textContent = [event.iteration == null ? "" : `it. ${event.iteration}`, took(event.data.usage)].filter(Boolean).join(" · ");
     summary.textContent = event.text;
     const whole = event.data.text ?? "";
     if (whole.trim() && whole.trim() !== event.text.trim()) {
@@ -77,8 +78,10 @@ export class Lanes {
         article = document.createElement("article");
         article.className = "say draft";
         Object.assign(/** @type {HTMLElement} */ (article).dataset, { draft: step, agent: draft.agent });
-        article.innerHTML = '<small class="who"></small><p class="pre" data-text></p>';
-        article.children[0].textContent = `${name(draft.agent)} · it. ${draft.iteration}`;
+        article.innerHTML = '<small class="who"><b></b> <span></span></small><p class="pre" data-text></p>';
+        const [who, what] = article.children[0].children;
+        who.textContent = name(draft.agent);
+        what.textContent = `it. ${draft.iteration}`;
         this.#put(/** @type {HTMLElement} */ (article));
       }
       const body = /** @type {HTMLElement} */ (article.querySelector("[data-text]"));

@@ -23,6 +23,11 @@ SIZES = {"1440": (1440, 1100), "390": (390, 844)}
 THEMES = ("light", "dark")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
+# The innermost elements that reach beyond the window and are not inside something that scrolls.
+WIDEST = """[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1
+  && ![...function* (n) { for (n = n.parentElement; n; n = n.parentElement) yield n }(e)].some(
+    p => getComputedStyle(p).overflowX !== "visible")).map(e => e.tagName + "." + e.className).slice(-4).join(", ")"""
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -54,8 +59,11 @@ def pictures(world: dict[str, Any]) -> list[Picture]:
         Picture("run-done", f"/runs/{done}/?v=4&tab=code"),
         Picture("run-failed", f"/runs/{done + 1}/"),
         Picture("steer", f"/runs/{live}/", click='[data-open="steer"]'),
-        Picture("keys", f"/runs/{live}/", click=".menu summary >> nth=-1"),
-        *(Picture(f"version-{tab}", f"/runs/{done}/v4/?tab={tab}") for tab in ("code", "profile", "advice", "build", "checks", "lineage", "environment")),
+        Picture("keys", f"/runs/{live}/", click="key:?"),
+        *(
+            Picture(f"version-{tab}", f"/runs/{done}/v4/?tab={tab}")
+            for tab in ("code", "profile", "advice", "build", "checks", "lineage", "environment")
+        ),
         Picture("version-wrong", f"/runs/{done}/v2/?tab=checks"),
         Picture("compare", f"/compare/?a={done}.3&b={done}.4"),
         Picture("compare-reference", f"/compare/?b={done}.4&against=reference&view=unified"),
@@ -92,26 +100,42 @@ def take(base: str, cookie: str, shots: list[Picture], out: Path) -> list[str]:
 
     complaints: list[str] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=installed_browser(), args=["--no-sandbox", "--disable-background-networking"])
+        browser = playwright.chromium.launch(
+            executable_path=installed_browser(), args=["--no-sandbox", "--disable-background-networking"]
+        )
         for theme in THEMES:
             for size, (width, height) in SIZES.items():
-                context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
+                context = browser.new_context(
+                    viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
+                )  # type: ignore[arg-type]
                 page = context.new_page()
                 for shot in shots:
                     context.clear_cookies()
                     if shot.signed_in:
                         context.add_cookies([{"name": "sessionid", "value": cookie, "url": base}])
                     page = context.new_page()
-                    page.on("console", lambda message, name=shot.name: complaints.append(f"{name}: {message.text}") if message.type == "error" and "WebSocket" not in message.text and "404" not in message.text else None)
+                    page.on(
+                        "console",
+                        lambda message, name=shot.name: (
+                            complaints.append(f"{name}: {message.text}")
+                            if message.type == "error" and "WebSocket" not in message.text and "404" not in message.text
+                            else None
+                        ),
+                    )
                     page.on("pageerror", lambda error, name=shot.name: complaints.append(f"{name}: {error}"))
-                    page.goto(base + shot.address, wait_until="load")
+                    answer = page.goto(base + shot.address, wait_until="load")
+                    if answer is not None and answer.status >= 500:
+                        complaints.append(f"{shot.name}: {answer.status}")
+                        continue
                     page.evaluate("document.fonts.ready")
-                    if shot.click:
+                    if shot.click.startswith("key:"):
+                        page.keyboard.press(shot.click.removeprefix("key:"))
+                    elif shot.click:
                         page.locator(shot.click).first.click()
                     page.wait_for_timeout(150)
                     wide = page.evaluate("document.documentElement.scrollWidth")
                     if wide > width:
-                        complaints.append(f"{shot.name} at {width}: the page is {wide} wide")
+                        complaints.append(f"{shot.name} at {width}: the page is {wide} wide: {page.evaluate(WIDEST)}")
                     page.screenshot(path=out / f"{shot.name}-{size}-{theme}.png", full_page=not shot.click)
                     page.close()
                 context.close()
@@ -130,7 +154,10 @@ def main() -> int:
         return 2
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"DATABASE_URL": f"sqlite:///{folder}/pictures.sqlite3", "DJANGO_SETTINGS_MODULE": "pragma_web.settings"}
+        os.environ |= {
+            "DATABASE_URL": f"sqlite:///{folder}/pictures.sqlite3",
+            "DJANGO_SETTINGS_MODULE": "pragma_web.settings",
+        }
         os.environ |= {"DJANGO_ALLOW_ASYNC_UNSAFE": "1", "PRAGMA_VAR": folder, "PRAGMA_KEY": "pictures"}
         import django
 

@@ -92,8 +92,8 @@ def profile(candidate_ms: float, vector_bits: int, counters: bool = False) -> Pr
             mix="copy_nt",
             working_set_bytes=BYTES,
             points=(
-                RooflinePoint("eager", 0.375, flops / REFERENCE_MS, eager, eager / ROOF),
                 RooflinePoint("candidate", 0.375, flops / candidate_ms, achieved, achieved / ROOF),
+                RooflinePoint("eager", 0.375, flops / REFERENCE_MS, eager, eager / ROOF),
             ),
         ),
         bottleneck=Bottleneck(

@@ -177,7 +177,7 @@ def estimate(
         started_at__isnull=False, finished_at__isnull=False, iteration__gt=0, device__host__name=host, device__name=name
     )
     own = _seconds(ended.filter(problem=problem)) if problem else []
-    taken, basis = (own, "runs of this problem here") if own else (_seconds(ended), "runs on this device")
+    taken, basis = (own, "of this problem here") if own else (_seconds(ended), "on this device")
     limit = f"at most {figures.duration(minutes * 60)}" if minutes else "no time limit"
     if not taken:
         return Estimate(limit, "none (built-in)", "no run has ended on this device yet")
@@ -186,7 +186,11 @@ def estimate(
     words = f"about {figures.duration(bounded)}" + (
         f" ({limit} each)" if minutes and twins else f" ({limit})" if minutes else ""
     )
-    return Estimate(words, "none (built-in)", f"the median iteration of {len(taken)} {basis}; it may end earlier")
+    return Estimate(
+        words,
+        "none (built-in)",
+        f"the median iteration of {len(taken)} run{'s' * (len(taken) != 1)} {basis}; it may end earlier",
+    )
 
 
 def _seconds(runs: QuerySet[Run]) -> list[float]:

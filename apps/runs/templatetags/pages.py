@@ -28,8 +28,15 @@ _FILTERS: dict[str, Callable[..., str]] = {
     "ratio": figures.ratio,
     "significant": figures.significant,
 }
+
+
+def _known(figure: Callable[..., str]) -> Callable[[Any], str]:
+    """The same figure where a template's path leads nowhere, which Django gives as an empty string."""
+    return lambda value: figure(None if value == "" else value)
+
+
 for _name, _function in _FILTERS.items():
-    register.filter(_name, _function)
+    register.filter(_name, _known(_function))
 
 
 @register.simple_tag(takes_context=True)

@@ -1,0 +1,89 @@
+"""Every page renders: with everything there is to show, and with nothing yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+FULL = (
+    "/",
+    "/?state=lost&sort=-speedup&columns=state,problem,took,policy,compiled,profile",
+    "/launch/",
+    "/launch/?problem=softsign&set-BATCH=4096",
+    "/launch/?from={done}",
+    "/runs/{live}/",
+    "/runs/{live}/?tab=log&level=debug&find=jail",
+    "/runs/{live}/?tab=code&v=2",
+    "/runs/{live}/?tab=checks",
+    "/runs/{live}/?tab=build",
+    "/runs/{live}/?v=3&against=reference&view=split",
+    "/runs/{live}/part/head/",
+    "/runs/{live}/part/progress/",
+    "/runs/{live}/part/work/",
+    "/runs/{live}/part/metrics/",
+    "/runs/{live}/part/advice/",
+    "/runs/{live}/part/roofline/",
+    "/runs/{live}/log.txt",
+    "/runs/{done}/",
+    "/runs/{done}/v4/",
+    "/runs/{done}/v4/?tab=profile",
+    "/runs/{done}/v4/?tab=advice",
+    "/runs/{done}/v4/?tab=build",
+    "/runs/{done}/v4/?tab=checks",
+    "/runs/{done}/v4/?tab=lineage",
+    "/runs/{done}/v4/?tab=environment",
+    "/runs/{done}/v2/",
+    "/runs/{done}/v4.py",
+    "/compare/",
+    "/compare/?a={done}.1&b={live}.4",
+    "/compare/?a={done}.4&b=reference&view=unified",
+    "/compare/?b={done}.4&against=parent",
+    "/compare/runs/?runs={live},{done}",
+    "/problems/",
+    "/problems/?q=soft&category=element-wise&level=1&source=starter",
+    "/problems/softsign/",
+    "/problems/softsign.py",
+    "/hosts/",
+    "/hosts/this-machine/",
+    "/hosts/epyc-02/",
+)
+
+
+@pytest.mark.parametrize("address", FULL)
+def test_a_page_renders_with_everything_there_is(ada: Client, world: dict[str, Any], address: str) -> None:
+    answer = ada.get(address.format(live=world["live"].pk, done=world["done"].pk))
+    assert answer.status_code == 200
+    content = answer.getvalue().decode() if answer.streaming else answer.content.decode()
+    assert "<script>alert" not in content or answer["Content-Type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize(
+    ("address", "advice"),
+    [
+        ("/", "Launch one"),
+        ("/?q=nothing", "No run matches"),
+        ("/problems/", "paste a PyTorch module"),
+        ("/hosts/", "python -m apps.station"),
+        ("/launch/", "No host has joined yet"),
+        ("/compare/", "Select two or more runs"),
+        ("/compare/runs/", "Two runs or more"),
+    ],
+)
+def test_an_empty_page_says_what_to_do_next(newcomer: Client, address: str, advice: str) -> None:
+    assert advice in newcomer.get(address).content.decode()
+
+
+def test_a_run_that_has_not_begun_says_what_it_waits_for(ada: Client, world: dict[str, Any]) -> None:
+    queued = world["live"].pk - 1
+    assert "waits for a worker" in ada.get(f"/runs/{queued}/").content.decode()
+
+
+@pytest.mark.parametrize(
+    "address", ["/runs/999/", "/runs/1/v99/", "/problems/nowhere/", "/hosts/nowhere/", "/compare/?a=9.9&b=8.8"]
+)
+def test_what_is_not_there_is_said_in_the_house_s_own_page(ada: Client, address: str) -> None:
+    answer = ada.get(address)
+    assert answer.status_code == 404
+    assert "There is nothing at this address" in answer.content.decode()
