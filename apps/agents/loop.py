@@ -15,6 +15,7 @@ from apps.agents.ports import Advice, Assignment, Attempt, Ending, RunEnded, Ste
 from apps.agents.steps import judging, reasoning, writing
 from apps.agents.steps.course import Course, End, Team
 from apps.agents.steps.writing import Draft
+from apps.agents.verifier import sentence
 from apps.kernels.evaluation import Evaluation, Outcome, Verdict
 
 # How many versions are judged in full at most, where one that led the loop does not hold there.
@@ -125,7 +126,7 @@ class _Loop:
                     self.keep(finishing=True)
                 judged = self.judge_the_best()
             except End as sooner:
-                end = End(f"{end.reason} {sooner.reason}", sooner.ending, at_once=True)
+                end = End(f"{sentence(end.reason)} {sooner.reason}", sooner.ending, at_once=True)
         key = StepKey(self.iteration, 0, "end")
         ended = last_word(end, judged, conductor.champion(self.course.memory.history))
         return self.course.team.journal.step(
@@ -166,16 +167,17 @@ def uses_load_inline(attempt: Attempt) -> bool:
 
 def last_word(end: End, judged: tuple[Attempt, Evaluation] | None, best: Attempt | None) -> RunEnded:
     """What a run comes to: the version to use, or the reference with the best attempt shown as an attempt."""
+    why = sentence(end.reason)
     if judged is None:
-        return RunEnded(f"{end.reason} {_without_judgement(end, best)}", None, _number(best), None, 1.0, end.ending)
+        return RunEnded(f"{why} {_without_judgement(end, best)}", None, _number(best), None, 1.0, end.ending)
     attempt, evaluation = judged
     outcome, speedup = evaluation.timing.outcome, evaluation.speedup or 1.0
     if outcome is Outcome.FASTER:
         said = f"v{attempt.number} is {speedup:.2f}x as fast as the reference."
-        return RunEnded(f"{end.reason} {said}", attempt.number, attempt.number, outcome, speedup, end.ending)
+        return RunEnded(f"{why} {said}", attempt.number, attempt.number, outcome, speedup, end.ending)
     how = "slower than the reference" if outcome is Outcome.SLOWER else "no faster than the reference beyond noise"
     said = f"The best attempt, v{attempt.number}, is {how}, which stays."
-    return RunEnded(f"{end.reason} {said}", None, attempt.number, outcome, 1.0, end.ending)
+    return RunEnded(f"{why} {said}", None, attempt.number, outcome, 1.0, end.ending)
 
 
 def _without_judgement(end: End, best: Attempt | None) -> str:

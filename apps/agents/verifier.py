@@ -12,7 +12,8 @@ from apps.kernels.evaluation import Evaluation, Trial, Verdict
 
 # A repair needs the first errors with their context; the rest of a compiler's output mostly follows from those.
 LONGEST_ERROR = 40  # lines
-_FAULT = re.compile(r"\b(fatal error|error|undefined reference|undefined symbol|Error)\b|^E\s|^\w*(Error|Exception):")
+_COMPILER = re.compile(r"\berror:|\bundefined (reference|symbol)\b")
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt)\b")
 _NOISE = re.compile(r"^\s*(In file included from|from .*:\d+[,:]|compilation terminated)|\bwarning:|\bnote: candidate")
 _TEMPORARY = re.compile(r"(/[\w.+-]+)+/([\w.+-]+\.(?:cpp|cc|cu|h|hpp|py|so|o))\b")
 
@@ -35,7 +36,13 @@ def summary(evaluation: Evaluation) -> str:
         error = "" if checks.max_error is None else f", worst error {_error(checks.max_error, checks.tolerance)}"
         return f"{headline}: {checks.passed} of {checks.trials} checks passed{error}."
     reason = _reason(evaluation)
-    return f"{headline}: {reason}" if reason else f"{headline}."
+    return sentence(f"{headline}: {reason}" if reason else headline)
+
+
+def sentence(text: str) -> str:
+    """With a full stop at its end, unless it ends in a mark of its own."""
+    text = text.rstrip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def report(evaluation: Evaluation) -> str:
@@ -59,12 +66,12 @@ def report(evaluation: Evaluation) -> str:
 def error_that_matters(log: str, lines: int = LONGEST_ERROR) -> str:
     """Of a compiler's or an interpreter's output the errors with the lines that show them, at most `lines` lines.
 
-    Directories are left out (they are the jail's and mean nothing outside). Where no error is recognised the end of the
-    output is given: that is where most tools say what went wrong.
+    Directories are left out (they are the jail's and mean nothing outside). Where no compiler's error is found the end of
+    the output is given: that is where an interpreter and most tools say what went wrong.
     """
     kept = [_TEMPORARY.sub(r"\2", line.rstrip()) for line in log.splitlines() if line.strip()]
     kept = [line for line in kept if not _NOISE.search(line)]
-    faults = [i for i, line in enumerate(kept) if _FAULT.search(line)]
+    faults = [i for i, line in enumerate(kept) if _COMPILER.search(line)]
     if not faults:
         return "\n".join(kept[-lines:])
     shown: list[int] = []
@@ -87,11 +94,20 @@ def _reason(evaluation: Evaluation) -> str:
         first = evaluation.rejections[0]
         return f"{first.detail} ({first.rule}, {first.where})"
     if _is_build(evaluation):
-        return next(iter(error_that_matters(evaluation.build.log).splitlines()), "")
+        return _headline(error_that_matters(evaluation.build.log).splitlines())
     if evaluation.detail:
-        return evaluation.detail.strip().splitlines()[-1]
+        return _headline(evaluation.detail.strip().splitlines())
     failed = next((trial for trial in evaluation.correctness.details if not trial.passed), None)
     return _trial(failed) if failed else ""
+
+
+def _headline(lines: list[str]) -> str:
+    """Of an error the line that says most: the compiler's first, else what was raised, else the last one."""
+    for kind in (_COMPILER, _RAISED):
+        found = next((line for line in lines if kind.search(line)), None)
+        if found is not None:
+            return found.strip()
+    return lines[-1].strip() if lines else ""
 
 
 def _trial(trial: Trial) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from apps.agents import conductor, profiler, verifier
 from apps.agents.ports import Attempt, History, Prediction, Usage, Writing
-from apps.kernels.evaluation import Correctness, Evaluation, Metric, Policy, Robustness, Tier, Trial, Verdict
+from apps.kernels.evaluation import Build, Correctness, Evaluation, Metric, Policy, Robustness, Tier, Trial, Verdict
 from tests.agents.doubles import an_advice, an_evaluation
 
 GCC = """In file included from /tmp/jail.x1/build/kernel.cpp:1:
@@ -41,6 +41,19 @@ def test_a_flood_of_errors_is_cut_and_counted() -> None:
 def test_of_a_traceback_the_error_is_kept() -> None:
     trace = 'Traceback (most recent call last):\n  File "c.py"\n    x = 1 / 0\nZeroDivisionError: division by zero'
     assert "ZeroDivisionError: division by zero" in verifier.error_that_matters(trace)
+
+
+def test_a_loader_that_raised_is_summed_up_by_what_it_raised() -> None:
+    log = (
+        "it raised while being imported:\nCalledProcessError: Command '['g++']' returned non-zero exit status 1.\n"
+        "  candidate.py:22 in <module>: LIB = load(SOURCE,\n  subprocess.py:571 in run: raise CalledProcessError(retcode"
+    )
+    found = Evaluation(Verdict.BUILD_FAILED, Policy.KERNEL, Tier.QUICK, build=Build(0.1, log))
+    assert (
+        verifier.summary(found)
+        == "Does not build: CalledProcessError: Command '['g++']' returned non-zero exit status 1."
+    )
+    assert "candidate.py:22" in verifier.report(found)
 
 
 def test_output_without_a_known_error_gives_its_end() -> None:
