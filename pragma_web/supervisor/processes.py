@@ -73,6 +73,12 @@ def product(here: Installation) -> list[Process]:
     ]
 
 
+def first_run(here: Installation, address: str) -> Process:
+    """Launches a first run as soon as a host can judge; does nothing where there is a run."""
+    command = (sys.executable, "manage.py", "first_run", "--address", address)
+    return Process("first-run", command, _sees(here, DATABASE, BROKER, KEY))
+
+
 def _station(here: Installation) -> tuple[str, ...]:
     state, health = str(here.var / "station"), str(here.run / "station.sock")
     return (sys.executable, "-m", "apps.station", "--name", here.host_name, "--state", state, "--health", health)

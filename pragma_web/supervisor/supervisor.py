@@ -33,6 +33,7 @@ class Supervisor:
         self._own_log = LogFile(self._logs / "supervisor.log")
         self._broker = self._child(process) if (process := embedded_broker(here)) else None
         self._children = [self._child(process) for process in product(here)]
+        self._once: Child | None = None
         self._stop = threading.Event()
 
     def run(self) -> None:
@@ -45,16 +46,22 @@ class Supervisor:
             while not self._stop.is_set():
                 for child in self._all:
                     self._tend(child)
+                self._look_at_once()
                 self._stop.wait(LOOK_EVERY)
         finally:
             self.stop()
 
+    def then_once(self, process: Process) -> None:
+        """Run this once beside the others, and show what it says when it is over."""
+        self._once = self._child(process)
+
     def stop(self) -> None:
         """End all processes, the broker last: what they have to say on leaving needs it."""
         began = time.monotonic()
-        for child in self._children:
+        leaving = [*self._children, *([self._once] if self._once else [])]
+        for child in leaving:
             child.terminate()
-        for child in self._children:
+        for child in leaving:
             child.finish(STOP_SECONDS - (time.monotonic() - began))
         if self._broker is not None:
             self._broker.terminate()
@@ -88,6 +95,16 @@ class Supervisor:
             except OSError as problem:
                 child.start_at = time.monotonic() + 5.0
                 self.say(f"{child.process.name} can't be started: {problem}")
+
+    def _look_at_once(self) -> None:
+        if self._once is None:
+            return
+        if self._once.popen is None:
+            self._once.start(self._here.base)
+        elif not self._once.running:
+            said = self._once.log.path.read_text(errors="replace").strip().splitlines()
+            self.say(f"First run: {said[-1] if said else 'nothing was said'}")
+            self._once = None
 
     def _start_broker(self) -> None:
         if self._broker is None:
