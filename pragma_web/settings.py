@@ -108,6 +108,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_VERBOSE = False
+AXES_LOCKOUT_TEMPLATE = "people/locked_out.html"
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"

@@ -47,11 +47,3 @@ def theme(request: HttpRequest) -> HttpResponse:
 def link(request: HttpRequest) -> HttpResponse:
     """Says that the server is there, to pages that have no socket."""
     return HttpResponse(status=204)
-
-
-@login_not_required
-def locked_out(request: HttpRequest, credentials: dict[str, str] | None = None, *args: object) -> HttpResponse:
-    """Too many wrong passwords: says how long to wait."""
-    from django.shortcuts import render
-
-    return render(request, "people/locked_out.html", status=429)

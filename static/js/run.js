@@ -38,8 +38,22 @@ function refresh(part) {
   if (due.has(part)) return;
   due.set(part, window.setTimeout(() => {
     due.delete(part);
+    if (part === "log" && isReading()) return;
     document.body.dispatchEvent(new Event(`run-${part}`));
   }, 700));
+}
+
+/** Whether somebody reads older lines of the log, or types into its search: then it stands still. */
+function isReading() {
+  const log = document.querySelector(".log");
+  const typing = document.activeElement?.closest(".log-filters");
+  return Boolean(typing) || (log instanceof HTMLElement && log.scrollTop + log.clientHeight < log.scrollHeight - 60);
+}
+
+/** The newest lines of the log, in sight. */
+function toTheEnd() {
+  const log = document.querySelector(".log");
+  if (log && !location.hash.startsWith("#e")) log.scrollTop = log.scrollHeight;
 }
 
 /** @param {any} event */
@@ -109,4 +123,6 @@ document.addEventListener("htmx:afterRequest", (event) => {
     if (form instanceof HTMLFormElement) form.reset();
   }
 });
+document.addEventListener("htmx:afterSettle", toTheEnd);
+toTheEnd();
 installClocks();

@@ -11,7 +11,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 _CONTEXT = 3
-_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_WORDS = re.compile(r"""\"[^\"\s]*\"|\w+|\s+|[^\w\s]""")
 # Below this likeness marking words would paint the whole line.
 _ALIKE = 0.35
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
@@ -166,6 +167,26 @@ def _choice(device: Device, language: str) -> DeviceChoice:
         counters_detail=report.counters_detail if report else "",
         languages=", ".join(device.languages),
     )
+
+
+@dataclass(frozen=True)
+class LanguageChoice:
+    """A language and whether any host judges it."""
+
+    value: str
+    title: str
+    say: str
+    offered: bool
+
+
+def language_choices(devices: Sequence[DeviceChoice]) -> list[LanguageChoice]:
+    """Every language; offered where a host judges it."""
+    titles = {Language.CPP: "C++ / OpenMP", Language.CUDA: "CUDA C++", Language.TRITON: "Triton"}
+    judged = {word for device in devices for word in device.languages.split(", ")}
+    return [
+        LanguageChoice(word.value, titles[word], "" if word in judged else "no host here judges it", word in judged)
+        for word in Language
+    ]
 
 
 def estimate(

@@ -15,7 +15,7 @@ from apps.runs.models import Run, Version
 from apps.runs.presentation import figures
 from apps.runs.presentation.states import Chip, outcome_chip, run_chip
 
-_WIDTH, _HEIGHT = 96, 22
+_WIDTH, _HEIGHT = 96, 18
 
 
 @dataclass(frozen=True)

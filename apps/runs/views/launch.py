@@ -142,6 +142,7 @@ def _context(
         "looked": looked,
         "tensors": launch_page.tensors(looked.facts) if looked and looked.facts else (),
         "devices": devices,
+        "languages": launch_page.language_choices(devices),
         "device": device,
         "chosen": next((one for one in devices if one.name == device), None),
         "estimate": launch_page.estimate(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from django.contrib import messages
@@ -10,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
+from apps.people.models import Person
 from apps.people.permissions import Action
 from apps.runs import steering
 from apps.runs.models import Run
@@ -21,13 +24,14 @@ from apps.runs.refusals import Refused
 from apps.runs.views.asking import person_who_may
 
 TABS = (("diff", "Diff"), ("code", "Code"), ("checks", "Checks"), ("build", "Build"), ("log", "Log"))
-PARTS = ("head", "progress", "work", "metrics", "advice", "roofline")
 
 
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     """The whole page."""
-    found = _run(request, pk)
-    context = _context(request, found) | {"lanes": reasoning.lanes(found)}
+    seen = _Seen(request, _run(request, pk))
+    context = {"run": seen.run, "lanes": reasoning.lanes(seen.run)}
+    for part_context in PARTS.values():
+        context |= part_context(seen)
     return render(request, "runs/run.html", context)
 
 
@@ -35,7 +39,8 @@ def part(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """One part of the page, for when it changed."""
     if name not in PARTS:
         raise Http404
-    return render(request, f"runs/live/{name}.html", _context(request, _run(request, pk)))
+    seen = _Seen(request, _run(request, pk))
+    return render(request, f"runs/live/{name}.html", {"run": seen.run} | PARTS[name](seen))
 
 
 @require_POST
@@ -44,20 +49,23 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
     found = _run(request, pk)
     person = person_who_may(request, Action.STEER, found)
     try:
-        said = _carry_out(request, found, person)
-        messages.success(request, said, "good")
-    except (Refused, ValueError) as refusal:
-        messages.error(request, getattr(refusal, "message", "A limit must be a number."), "bad")
+        messages.success(request, _carry_out(request, found, person), "good")
+    except Refused as refusal:
+        messages.error(request, refusal.message, "bad")
+    except ValueError:
+        messages.error(request, "A limit must be a number.", "bad")
     if not request.headers.get("HX-Request"):
         return redirect(found)
-    return render(request, "runs/live/ordered.html", _context(request, _run(request, pk)))
+    now = _run(request, pk)
+    return render(request, "runs/live/ordered.html", {"run": now, "head": run_page.head(now)})
 
 
-def _carry_out(request: HttpRequest, found: Run, person: Any) -> str:
+def _carry_out(request: HttpRequest, found: Run, person: Person) -> str:
     match request.POST.get("do"):
         case "stop":
-            steering.stop(found, person, at_once=bool(request.POST.get("at_once")))
-            return "Stopping. The best version is kept and still judged in full."
+            at_once = bool(request.POST.get("at_once"))
+            steering.stop(found, person, at_once=at_once)
+            return "Stopping at once." if at_once else "Stopping. The best version is kept and still judged in full."
         case "pause":
             steering.pause(found, person)
             return "Pausing after the step in hand."
@@ -68,9 +76,9 @@ def _carry_out(request: HttpRequest, found: Run, person: Any) -> str:
             steering.hint(found, person, request.POST.get("text", ""))
             return "Your hint joins the next prompt."
         case "limits":
-            iterations, seconds = request.POST.get("iterations"), request.POST.get("minutes")
-            limits = steering.Limits(int(iterations) if iterations else None, float(seconds) * 60 if seconds else None)
-            steering.change_limits(found, person, limits)
+            iterations, minutes = request.POST.get("iterations"), request.POST.get("minutes")
+            seconds = float(minutes) * 60 if minutes else None
+            steering.change_limits(found, person, steering.Limits(int(iterations) if iterations else None, seconds))
             return "Limits changed; they hold from the next step on."
     raise Refused("There is no such order. Use the buttons of the page.")
 
@@ -78,9 +86,8 @@ def _carry_out(request: HttpRequest, found: Run, person: Any) -> str:
 def log_download(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """The log as text: what the search and the level leave, or all of it."""
     found = _run(request, pk)
-    answer = StreamingHttpResponse(
-        log.log_text(found, log.LogQuery.read(request.GET)), content_type="text/plain; charset=utf-8"
-    )
+    lines = log.log_text(found, log.LogQuery.read(request.GET))
+    answer = StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="pragma-run-{pk}.log"'
     return answer
 
@@ -92,52 +99,85 @@ def _run(request: HttpRequest, pk: int) -> Run:
     return found
 
 
-def _context(request: HttpRequest, found: Run) -> dict[str, Any]:
-    versions = all_measured(found.versions.select_related("measurement", "parent"))
-    pair = run_page.pair(found, versions, request.GET.get("v", ""), request.GET.get("against", ""))
-    speed = charts.speedup_chart(versions, found.compiled_speedup, found.best.number if found.best else None)
-    roofs = charts.roofline_chart(_roof_points(versions, pair))
-    tab = request.GET.get("tab", "diff")
+# --- what each part shows -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A run as one request looks at it: its versions are read only where a part needs them."""
+
+    request: HttpRequest
+    run: Run
+
+    @cached_property
+    def versions(self) -> list[Measured]:
+        return all_measured(self.run.versions.select_related("measurement"))
+
+    @cached_property
+    def pair(self) -> run_page.Pair | None:
+        asked = self.request.GET
+        return run_page.pair(self.run, self.versions, asked.get("v", ""), asked.get("against", ""))
+
+
+def _head(seen: _Seen) -> dict[str, Any]:
+    return {"head": run_page.head(seen.run)}
+
+
+def _progress(seen: _Seen) -> dict[str, Any]:
+    best = seen.run.best.number if seen.run.best else None
+    chart = charts.speedup_chart(seen.versions, seen.run.compiled_speedup, best)
     return {
-        "run": found,
-        "head": run_page.head(found),
-        "iterations": run_page.iterations(found, versions),
-        "versions": versions,
-        "pair": pair,
-        "tabs": TABS,
-        "tab": tab if tab in dict(TABS) else "diff",
-        "view": "split" if request.GET.get("view") == "split" else "unified",
-        "speedup_chart": speed,
-        "speedup_data": asdict(speed),
-        "roofline_chart": roofs,
-        "roofline_data": asdict(roofs) if roofs else None,
-        "rows": metrics.rows_against(pair.against.evaluation if pair.against else None, pair.current.evaluation)
-        if pair
-        else [],
-        "advices": advice.cards(found.advices.all()),
-        **_work(request, found, pair, tab),
+        "versions": seen.versions,
+        "pair": seen.pair,
+        "iterations": run_page.iterations(seen.run, seen.versions),
+        "speedup_chart": chart,
+        "speedup_data": asdict(chart),
     }
 
 
-def _work(request: HttpRequest, found: Run, pair: run_page.Pair | None, tab: str) -> dict[str, Any]:
-    """What the open tab shows."""
+def _work(seen: _Seen) -> dict[str, Any]:
+    asked, pair = seen.request.GET, seen.pair
+    tab = asked.get("tab", "diff") if asked.get("tab") in dict(TABS) else "diff"
+    view = "split" if asked.get("view") == "split" else "unified"
+    context: dict[str, Any] = {"versions": seen.versions, "pair": pair, "tabs": TABS, "tab": tab, "view": view}
     if tab == "log":
-        query = log.LogQuery.read(request.GET)
-        return {"log_query": query, "page": log.log_page(found, query), "levels": log.LEVELS, "agents": log.AGENTS}
-    if pair is None:
-        return {}
+        query = log.LogQuery.read(asked)
+        shown = {"log_query": query, "page": log.log_page(seen.run, query), "levels": log.LEVELS, "agents": log.AGENTS}
+        return context | shown
+    if pair is None or tab in ("checks", "build"):
+        return context
     current = pair.current
     if tab == "code":
         remarks = current.evaluation.profile.remarks if current.evaluation else ()
-        return {"code": code_lines(current.version.source, remarks)}
-    if tab in ("checks", "build"):
-        return {}
-    left = pair.against.version.source if pair.against else found.problem.source
-    return {"diff": diff(left, current.version.source)}
+        return context | {"code": code_lines(current.version.source, remarks)}
+    left = pair.against.version.source if pair.against else seen.run.problem.source
+    return context | {"diff": diff(left, current.version.source)}
 
 
-def _roof_points(versions: list[Measured], pair: run_page.Pair | None) -> list[tuple[str, Any, str]]:
+def _metrics(seen: _Seen) -> dict[str, Any]:
+    pair = seen.pair
     if pair is None:
-        return []
-    shown = [(pair.against, "before")] if pair.against else []
-    return [(one.name, one.evaluation, tone) for one, tone in [*shown, (pair.current, "now")]]
+        return {"pair": None, "rows": []}
+    before = pair.against.evaluation if pair.against else None
+    return {"pair": pair, "rows": metrics.rows_against(before, pair.current.evaluation)}
+
+
+def _advice(seen: _Seen) -> dict[str, Any]:
+    return {"advices": advice.cards(seen.run.advices.all())}
+
+
+def _roofline(seen: _Seen) -> dict[str, Any]:
+    pair = seen.pair
+    sides = [(pair.against, "before"), (pair.current, "now")] if pair else []
+    roofs = charts.roofline_chart([(one.name, one.evaluation, tone) for one, tone in sides if one])
+    return {"roofline_chart": roofs, "roofline_data": asdict(roofs) if roofs else None}
+
+
+PARTS: dict[str, Callable[[_Seen], dict[str, Any]]] = {
+    "head": _head,
+    "progress": _progress,
+    "work": _work,
+    "metrics": _metrics,
+    "advice": _advice,
+    "roofline": _roofline,
+}

@@ -33,6 +33,7 @@ def runs(request: HttpRequest) -> HttpResponse:
         "states": STATE_CHOICES,
         "problems": Problem.objects.filter(runs__isnull=False).distinct().values_list("slug", "title"),
         "hosts": Host.objects.values_list("name", flat=True),
+        "languages": Run.objects.order_by("language").values_list("language", flat=True).distinct(),
         "coders": Run.objects.order_by("coder").values_list("coder", flat=True).distinct(),
         "people": Person.objects.filter(runs__isnull=False).distinct(),
     }
