@@ -24,6 +24,7 @@ def measured() -> tuple[room.KeptCeilings, list[Progress]]:
 @pytest.fixture
 def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PRAGMA_MEASUREMENTS", str(tmp_path))
+    monkeypatch.setenv("PRAGMA_LOCKS", str(tmp_path))
     return tmp_path
 
 

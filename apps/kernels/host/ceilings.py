@@ -9,7 +9,8 @@ import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,9 +51,26 @@ def ceilings(*, observe: Observe = lambda progress: None, quick: bool = False) -
         return kept.ceilings
     if quick:
         return Ceilings()
-    measured = measure_ceilings(observe=observe)
-    keep_ceilings(measured)
-    return measured.ceilings
+    with _device_alone(observe):
+        kept = kept_ceilings()  # another process may have measured while this one waited
+        if kept is None:
+            kept = measure_ceilings(observe=observe)
+            keep_ceilings(kept)
+    return kept.ceilings
+
+
+@contextmanager
+def _device_alone(observe: Observe) -> Iterator[None]:
+    """Holds the CPU's lock, so that nothing is judged meanwhile. Raises `CeilingsUnavailable` where it stays taken."""
+    # Imported late: the judge stands above this room and imports it.
+    from apps.kernels.judge.errors import HostCannotJudge
+    from apps.kernels.judge.lock import device_lock
+
+    try:
+        with device_lock("cpu", waiting=lambda holder: observe(Progress("ceilings", f"waiting for process {holder}"))):
+            yield
+    except HostCannotJudge as problem:
+        raise CeilingsUnavailable(str(problem)) from None
 
 
 def kept_ceilings() -> KeptCeilings | None:

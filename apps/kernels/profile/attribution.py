@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,13 +49,11 @@ class Attribution:
         return self._share(lambda file: file == "[kernel]")
 
     def symbols(self, most: int = 12) -> tuple[tuple[str, float], ...]:
-        """`function (file)` with its share, the largest first."""
-        if not self.total:
-            return ()
-        return tuple((f"{name} ({file})", n / self.total) for (file, name), n in self.functions.most_common(most))
+        """`function (file)` with its share, the largest first, without those that one sample in a hundred hits."""
+        named = self.functions.most_common(most) if self.total else []
+        return tuple((f"{name} ({file})", n / self.total) for (file, name), n in named if n >= 0.01 * self.total)
 
-    def _share(self, wanted: object) -> float:
-        assert callable(wanted)
+    def _share(self, wanted: Callable[[str], bool]) -> float:
         hits = sum(n for (file, _), n in self.functions.items() if wanted(file))
         return hits / self.total if self.total else 0.0
 

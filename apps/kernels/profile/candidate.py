@@ -162,7 +162,7 @@ def _fault_share(running: Running | None, host: HostReport) -> list[Metric]:
     if running is None:
         return []
     cost = host.ceilings.page_fault_us or _PAGE_FAULT_US
-    processor_us = 1e6 * running.usage.seconds * max(1.0, running.usage.parallelism)
+    processor_us = 1e6 * max(running.usage.processor_seconds, 1e-9)
     return [metric("page_fault_share", min(1.0, running.usage.minor_faults * cost / processor_us), "model")]
 
 

@@ -10,7 +10,8 @@ UNITS = {
     "call_us_one_thread": "us",
     "scaling": "x",
     "parallel_efficiency": "share",
-    "parallelism": "processors",
+    "parallelism": "threads",
+    "busiest_thread_share": "share",
     "call_overhead_share": "share",
     # what the problem asks for, and what was reached of it
     "compulsory_bytes": "B",

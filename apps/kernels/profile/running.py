@@ -55,6 +55,7 @@ def running_metrics(running: Running, cores: int) -> tuple[Metric, ...]:
     usage = running.usage
     found = [
         metric("parallelism", usage.parallelism, "schedstat"),
+        metric("busiest_thread_share", usage.busiest_share, "schedstat"),
         metric("minor_faults_per_call", usage.minor_faults, "/proc stat"),
         metric("system_time_share", usage.system_share, "/proc stat"),
         metric("involuntary_switches_per_call", usage.involuntary_switches, "/proc status"),
