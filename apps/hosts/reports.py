@@ -105,7 +105,7 @@ def _over(report: Report, up_since: datetime | None) -> bool:
         return ended
     if report.kind is ReportKind.BROKE:
         job.in_jail = report.in_jail
-        return lost.lose(job, error, counts=True)
+        return lost.lose(job, error, counts=_counts(report.payload))
     # Cancelled, though this attempt is still wanted: its station was told so by mistake. It goes again.
     return lost.lose(job, "its station was told to drop it", counts=False)
 
@@ -121,6 +121,11 @@ def _done(job: Job, report: Report) -> bool:
         if ended and isinstance(result, HostReport):
             registry.keep_report(job.device.host, result)
     return ended
+
+
+def _counts(payload: Plain) -> bool:
+    """A station that was told to stop took nothing down by accident."""
+    return bool(payload.get("counts", True)) if isinstance(payload, dict) else True
 
 
 def _error(payload: Plain) -> str:

@@ -172,7 +172,7 @@ class Desk:
     def _overdue(self, hand: _Hand) -> tuple[ReportKind, Plain] | None:
         now = time.monotonic()
         if self._leaving:
-            return ReportKind.BROKE, {"error": "the station was stopped"}
+            return ReportKind.BROKE, {"error": "its station was stopped", "counts": False}
         if hand.cancel_at is not None and now - hand.cancel_at > CANCEL_SECONDS:
             return ReportKind.CANCELLED, None
         if now - hand.began > hand.order.deadline_seconds + OVERRUN_SECONDS:

@@ -41,7 +41,7 @@ class ReportKind(StrEnum):
     PROGRESS = "progress"  # payload: Progress or null
     DONE = "done"  # payload: the result (Evaluation, ProblemFacts or HostReport)
     FAILED = "failed"  # payload: {"error"}: this host could not do it, which says nothing of the candidate
-    BROKE = "broke"  # payload: {"error"}: the bench died under it or could not jail; worth another attempt
+    BROKE = "broke"  # payload: {"error", "counts"}: the bench died under it or could not jail; worth another attempt
     CANCELLED = "cancelled"
 
 
