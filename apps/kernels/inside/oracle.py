@@ -21,6 +21,7 @@ from apps.kernels.jail.channel import Channel, ChannelBroken
 from apps.kernels.plain import Plain
 
 BANK, EXPECT, STATE = 0, 1, 2
+SMALL = 1 << 21  # elements
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 
 
@@ -126,6 +127,8 @@ class Oracle:
                 raise Refused(f"forward changes its input {index} in place; return a new tensor instead")
         updated = [n for n, b in self.model.named_buffers() if not torch.equal(b, self.buffers_before[n])]
         self._restore()
+        if sum(t.numel() for t in tensors) < SMALL:
+            torch.set_num_threads(1)  # a small answer isn't worth threads that go on spinning beside other processes
         second, _ = self._forward(self.seed + 7, inputs)
         self._restore()
         if _differ(first, second):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.kernels.jail.channel import Channel, ChannelBroken, ChannelTimeout
+from apps.kernels.jail.channel import Channel, ChannelBroken, ChannelForged, ChannelTimeout
 from apps.kernels.jail.isolation import best_mode, compilers, isolation, isolation_level
 from apps.kernels.jail.jailed import Ended, Jailed, JailFailed
 from apps.kernels.jail.limits import Limits
@@ -11,6 +11,7 @@ from apps.kernels.jail.zygote import Zygote, ZygoteFailed
 __all__ = [
     "Channel",
     "ChannelBroken",
+    "ChannelForged",
     "ChannelTimeout",
     "Ended",
     "JailFailed",

@@ -22,6 +22,10 @@ class ChannelBroken(Exception):
     """The other side is gone, or sent what is no message."""
 
 
+class ChannelForged(ChannelBroken):
+    """What came is no message that the judge's own code in the jail would send."""
+
+
 class ChannelTimeout(Exception):
     """The other side said nothing within the time it was given."""
 
@@ -52,20 +56,20 @@ class Channel:
         """The next message, which must be a JSON object."""
         kind, data = self._receive(timeout)
         if kind != JSON:
-            raise ChannelBroken("expected an object, got bytes")
+            raise ChannelForged("expected an object, got bytes")
         try:
             message = json.loads(data)
         except (ValueError, RecursionError) as problem:
-            raise ChannelBroken(f"not JSON: {problem}") from None
+            raise ChannelForged(f"not JSON: {problem}") from None
         if not isinstance(message, dict):
-            raise ChannelBroken("expected an object")
+            raise ChannelForged("expected an object")
         return message
 
     def receive_bytes(self, timeout: float | None = None) -> bytes:
         """The next message, which must be a byte string."""
         kind, data = self._receive(timeout)
         if kind != BYTES:
-            raise ChannelBroken(data[:2000].decode("utf-8", "replace"))
+            raise ChannelForged(data[:20000].decode("utf-8", "replace"))
         return data
 
     def close(self) -> None:
@@ -82,7 +86,7 @@ class Channel:
         deadline = None if timeout is None else time.monotonic() + timeout
         size, kind = HEADER.unpack(self._exactly(HEADER.size, deadline))
         if size > LIMIT or kind not in (JSON, BYTES):
-            raise ChannelBroken(f"a message of {size} bytes and kind {kind}")
+            raise ChannelForged(f"a message of {size} bytes and kind {kind}")
         return kind, self._exactly(size, deadline)
 
     def _exactly(self, size: int, deadline: float | None) -> bytes:

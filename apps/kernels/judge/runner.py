@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from apps.kernels.jail import ChannelBroken, ChannelTimeout, Jailed, Limits, Zygote, compilers
+from apps.kernels.jail import ChannelBroken, ChannelForged, ChannelTimeout, Jailed, Limits, Zygote, compilers
 from apps.kernels.jail import freeze as ice
 from apps.kernels.jail.channel import BYTES, HEADER
 from apps.kernels.jail.isolation import seccomp_filters
@@ -294,15 +294,8 @@ class Runner:
         if isinstance(problem, ChannelTimeout):
             self.jailed.kill()
             raise CandidateFailed("timed_out", "a call did not end in time") from None
-        text = str(problem)
-        if text.startswith("{"):
-            try:
-                said = json.loads(text)
-            except ValueError:
-                said = {}
-            detail = str(said.get("failed", text))
-            verdict = "out_of_memory" if "can't allocate memory" in detail else "crashed"
-            raise CandidateFailed(verdict, f"a call raised:\n{detail}") from None
+        if isinstance(problem, ChannelForged):
+            raise _raised_or_forged(str(problem)) from None
         raise self._death("in a call") from None
 
     def _death(self, where: str) -> CandidateFailed:
@@ -400,5 +393,22 @@ class Runner:
         except ChannelTimeout:
             self.jailed.kill()
             raise CandidateFailed("timed_out", f"{what} took more than {timeout:.0f} s") from None
+        except ChannelForged as problem:
+            raise _forged(str(problem)) from None
         except ChannelBroken:
             raise self._death(what) from None
+
+
+def _forged(detail: str) -> CandidateFailed:
+    return CandidateFailed("rejected", f"something wrote on the judge's channel: {detail[:200]}", "forged report")
+
+
+def _raised_or_forged(text: str) -> CandidateFailed:
+    """Where an answer's bytes were expected an object came: the runner's account of an exception, or a forgery."""
+    try:
+        said = json.loads(text)
+        detail = str(said["failed"])
+    except (ValueError, TypeError, KeyError):
+        return _forged(text)
+    verdict = "out_of_memory" if "can't allocate memory" in detail else "crashed"
+    return CandidateFailed(verdict, f"a call raised:\n{detail}")

@@ -20,6 +20,7 @@ from apps.kernels.judge.runner import Options, Runner
 GIB = 1 << 30
 BANK_SLOTS = 5  # one throw-away set, and four that calls are mixed from
 LARGE_SLOTS = 4  # where a set is over 256 MB
+SMALL_OUTPUT = 16 << 20  # bytes that one thread compares soon enough
 TORCH_BYTES = 3 * GIB  # address space of a process that has imported torch and runs its threads
 SHARE_OF_MEMORY = 0.6
 
@@ -62,7 +63,8 @@ class Session:
                 f"its inputs take {problem.input_bytes / 1e9:.3g} GB; judging here has room for {largest / 1e9:.3g} GB. "
                 "Choose smaller sizes"
             )
-        self.comparer = Comparer(self.zygote, self.oracle, limits, self.threads)
+        threads = self.threads if problem.output_bytes > SMALL_OUTPUT else 1
+        self.comparer = Comparer(self.zygote, self.oracle, limits, threads)
         self.contents = Contents(self.oracle, BANK_SLOTS)
         state = sum(item_bytes for item_bytes in (self.oracle.state_bytes,))
         need = 12 * (problem.input_bytes + problem.output_bytes + state)
@@ -105,6 +107,8 @@ class Session:
 
     def runner(self, options: Options, *, first: bool = False) -> Runner:
         """Start a runner and take it through its build; the first of a candidate leaves its artefacts here."""
+        if options.role == "candidate":
+            options = replace(options, extra={"real_headers": self.request.real_headers})
         built = self._built_before(options)
         runner = Runner(self.zygote, self.oracle, options, replace(self.limits, wall_seconds=self.left), built)
         self._runners.append(runner)
