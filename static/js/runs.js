@@ -1,6 +1,5 @@
 /** The list of runs: selection that survives refreshes, and news of changes from the lists' socket. */
-import WebSocket from "../npm/partysocket/ws.js";
-import { own, show } from "./link.js";
+import { watchLists } from "./lists.js";
 
 /** @type {Set<string>} */
 const selected = new Set();
@@ -36,29 +35,4 @@ document.addEventListener("change", (event) => {
 document.addEventListener("htmx:afterSettle", mark);
 mark();
 
-const scheme = location.protocol === "https:" ? "wss" : "ws";
-const socket = new WebSocket(`${scheme}://${location.host}/ws/runs`, [], { minReconnectionDelay: 500, maxReconnectionDelay: 8000 });
-let due = 0;
-let opened = 0;
-socket.addEventListener("open", () => {
-  own();
-  show("live");
-  if (opened++) refresh(); // the page itself was the first reading
-});
-socket.addEventListener("close", (event) => {
-  if (event.code === 4401) location.reload();
-  show(navigator.onLine ? "reconnecting" : "offline");
-});
-socket.addEventListener("message", (event) => {
-  const news = JSON.parse(event.data);
-  if (news.type === "changed" && (news.runs.length || news.hosts.length)) refresh();
-});
-
-/** One refresh at most every two seconds, none while a menu of the table has the focus of a mouse button. */
-function refresh() {
-  if (due) return;
-  due = window.setTimeout(() => {
-    due = 0;
-    document.body.dispatchEvent(new Event("runs-changed"));
-  }, 1500);
-}
+watchLists("runs-changed");

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from tests.browser.serving import installed_browser, served
 
 SIZES = {"1440": (1440, 1100), "390": (390, 844)}
 THEMES = ("light", "dark")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # The innermost elements that reach beyond the window and are not inside something that scrolls.
 WIDEST = """[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1
@@ -37,11 +34,6 @@ class Picture:
     address: str
     click: str = ""
     signed_in: bool = True
-
-
-def installed_browser() -> str | None:
-    """An installed Chromium or Chrome, or None."""
-    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 def pictures(world: dict[str, Any]) -> list[Picture]:
@@ -74,24 +66,6 @@ def pictures(world: dict[str, Any]) -> list[Picture]:
         Picture("host", "/hosts/this-machine/"),
         Picture("not-found", "/runs/99999/"),
     ]
-
-
-class _Quiet(WSGIRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Requests are not told."""
-
-
-@contextmanager
-def served(application: Any) -> Iterator[str]:
-    """The address of a small server in a thread."""
-    server: WSGIServer = make_server("127.0.0.1", 0, application, handler_class=_Quiet)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
 
 
 def take(base: str, cookie: str, shots: list[Picture], out: Path) -> list[str]:
@@ -132,7 +106,7 @@ def take(base: str, cookie: str, shots: list[Picture], out: Path) -> list[str]:
                         page.keyboard.press(shot.click.removeprefix("key:"))
                     elif shot.click:
                         page.locator(shot.click).first.click()
-                    page.wait_for_timeout(150)
+                    page.wait_for_timeout(300)
                     wide = page.evaluate("document.documentElement.scrollWidth")
                     if wide > width:
                         complaints.append(f"{shot.name} at {width}: the page is {wide} wide: {page.evaluate(WIDEST)}")
@@ -141,6 +115,16 @@ def take(base: str, cookie: str, shots: list[Picture], out: Path) -> list[str]:
                 context.close()
         browser.close()
     return sorted(set(complaints))
+
+
+def _hold_still(world: dict[str, Any]) -> None:
+    """Lets nothing go silent while pictures are taken."""
+    from django.utils import timezone
+
+    later = timezone.now() + timedelta(hours=1)
+    type(world["live"]).objects.filter(pk=world["live"].pk).update(claim_expires_at=later)
+    host = world["device"].host
+    type(host).objects.filter(pk=host.pk).update(seen_at=later)
 
 
 def main() -> int:
@@ -162,9 +146,7 @@ def main() -> int:
         import django
 
         django.setup()
-        from django.contrib.staticfiles.handlers import StaticFilesHandler
         from django.core.management import call_command
-        from django.core.wsgi import get_wsgi_application
         from django.test import Client
 
         from tests.pages import factories
@@ -175,7 +157,8 @@ def main() -> int:
         client.force_login(world["person"])
         cookie = client.cookies["sessionid"].value
         shots = [shot for shot in pictures(world) if not options.names or shot.name in options.names]
-        with served(StaticFilesHandler(get_wsgi_application())) as base:
+        _hold_still(world)
+        with served() as base:
             complaints = take(base, cookie, shots, options.out)
     for complaint in complaints:
         print(complaint)

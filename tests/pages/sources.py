@@ -77,7 +77,8 @@ def load(source: str, flags: list[str]) -> ctypes.CDLL:
     digest = hashlib.sha256((source + " ".join(flags)).encode()).hexdigest()[:16]
     path = pathlib.Path(tempfile.gettempdir()) / f"softsign-{{digest}}.so"
     if not path.exists():
-        subprocess.run(["g++", "-x", "c++", "-", "-shared", "-fPIC", *flags, "-o", str(path)], input=source.encode(), check=True)
+        command = ["g++", "-x", "c++", "-", "-shared", "-fPIC", *flags, "-o", str(path)]
+        subprocess.run(command, input=source.encode(), check=True)
     return ctypes.CDLL(str(path))
 
 

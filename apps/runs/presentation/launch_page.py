@@ -91,6 +91,12 @@ def look_at_text(source: str) -> Looked:
     return Looked(docstring=text.docstring, sizes=sizes, quirks=text.quirks, state="text")
 
 
+def identity(problem: Problem | None, text: Looked) -> str:
+    """What the size fields on the page belong to: they are drawn anew where this changes, and keep the focus else."""
+    constants = ",".join(f"{size.name}={size.default}" for size in text.sizes)
+    return f"{problem.slug if problem else ''}:{constants}"
+
+
 def look_at(problem: Problem, overrides: problems.Overrides) -> Looked:
     """What is known of a stored problem at these sizes; asks a host to look where nothing is known yet."""
     text = look_at_text(problem.source)

@@ -56,7 +56,8 @@ def log_page(run: Run, query: LogQuery) -> Page[Event]:
 def log_text(run: Run, query: LogQuery) -> Iterator[str]:
     """The log as lines of text, whole messages included."""
     for event in query.lines(run).iterator(chunk_size=500):
-        yield f"{event.at:%Y-%m-%dT%H:%M:%S.%f}Z {event.seq:6d} {event.level:7} {event.agent or '-':9} {event.kind}: {event.text}\n"
+        at, agent = f"{event.at:%Y-%m-%dT%H:%M:%S.%f}Z", event.agent or "-"
+        yield f"{at} {event.seq:6d} {event.level:7} {agent:9} {event.kind}: {event.text}\n"
         text = event.data.get("text")
         if event.kind == "step_ended" and isinstance(text, str) and text.strip() != event.text.strip():
             yield "".join(f"    {line}\n" for line in text.splitlines())

@@ -110,17 +110,12 @@ def speed_of_light(evaluation: Evaluation | None) -> list[SpeedOfLight]:
     if roofline is None or not roofline.points:
         return []
     point = roofline.points[0]
+    moved, could = point.gbytes_per_s, roofline.bandwidth_gbytes_per_s
+    memory = f"{figures.significant(moved)} of {figures.significant(could)} GB/s ({roofline.mix})"
+    arithmetic = f"{figures.significant(point.gflops)} of {figures.significant(roofline.peak_gflops)} GFLOP/s"
     bars = [
-        SpeedOfLight(
-            "memory",
-            point.gbytes_per_s / roofline.bandwidth_gbytes_per_s,
-            f"{figures.significant(point.gbytes_per_s)} of {figures.significant(roofline.bandwidth_gbytes_per_s)} GB/s ({roofline.mix})",
-        ),
-        SpeedOfLight(
-            "arithmetic",
-            point.gflops / roofline.peak_gflops,
-            f"{figures.significant(point.gflops)} of {figures.significant(roofline.peak_gflops)} GFLOP/s",
-        ),
+        SpeedOfLight("memory", moved / could, memory),
+        SpeedOfLight("arithmetic", point.gflops / roofline.peak_gflops, arithmetic),
     ]
     if point.share_of_roof is not None:
         bars.append(

@@ -29,7 +29,6 @@ DEFAULTS = {
     "profile": "on",
     "minutes": "10",
 }
-_NEW_PROBLEM = ("problem", "source", "how", "file")
 
 
 def launch(request: HttpRequest) -> HttpResponse:
@@ -54,9 +53,9 @@ def launch(request: HttpRequest) -> HttpResponse:
 def preview(request: HttpRequest) -> HttpResponse:
     """What the form as it stands would do: facts, hosts, estimate, command."""
     person_who_may(request, Action.LAUNCH)
-    asked = request.headers.get("HX-Trigger-Name") or ""
-    context = _context(request, request.POST, fresh=asked in _NEW_PROBLEM)
-    return render(request, "runs/launch_preview.html", context | {"new_problem": asked in _NEW_PROBLEM})
+    context = _context(request, request.POST)
+    fresh = context["sized"] != request.POST.get("sized", "")
+    return render(request, "runs/launch_preview.html", context | {"new_problem": fresh})
 
 
 def _initial(query: QueryDict) -> QueryDict:
@@ -106,7 +105,7 @@ def _wait_for_facts(request: HttpRequest, problem: Problem) -> HttpResponse:
     """Back to the form with everything kept: a host has to look at the problem first, which takes seconds."""
     kept = QueryDict(mutable=True)
     for name, value in request.POST.items():
-        if name not in ("csrfmiddlewaretoken", "source", "how", "file", "do", "title", "problem") and value:
+        if name not in ("csrfmiddlewaretoken", "source", "how", "file", "do", "title", "problem", "sized") and value:
             kept[name] = str(value)
     kept["problem"] = problem.slug
     messages.info(
@@ -115,19 +114,15 @@ def _wait_for_facts(request: HttpRequest, problem: Problem) -> HttpResponse:
     return redirect(f"{reverse('launch')}?{kept.urlencode()}")
 
 
-def _context(
-    request: HttpRequest, values: QueryDict, form: LaunchForm | None = None, *, fresh: bool = False
-) -> dict[str, Any]:
+def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = None) -> dict[str, Any]:
     pasted = values.get("how") == "paste"
     problem = None if pasted else Problem.objects.filter(slug=values.get("problem", "")).first()
-    overrides = {} if fresh else overrides_of(values)
-    looked = (
-        launch_page.look_at_text(values.get("source", ""))
-        if pasted
-        else launch_page.look_at(problem, overrides)
-        if problem
-        else None
-    )
+    overrides = overrides_of(values)
+    text = launch_page.look_at_text(values.get("source", "") if pasted else problem.source if problem else "")
+    sized = launch_page.identity(problem, text)
+    if values.get("sized", sized) != sized:
+        overrides = {}  # the sizes typed belonged to another problem
+    looked = launch_page.look_at(problem, overrides) if problem else text
     devices = launch_page.device_choices(values.get("language", "cpp"))
     device = values.get("device") or next((one.name for one in devices if not one.why_not), "")
     checked = form or LaunchForm(_complete(values, device))
@@ -140,6 +135,7 @@ def _context(
         "recent": Run.objects.select_related("problem")[:8],
         "problem": problem,
         "looked": looked,
+        "sized": sized,
         "tensors": launch_page.tensors(looked.facts) if looked and looked.facts else (),
         "devices": devices,
         "languages": launch_page.language_choices(devices),
