@@ -64,7 +64,7 @@ class KernelProcess:
         try:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
-        except OSError:
+        except (OSError, ValueError):
             raise RunnerGone("the kernel's process has ended") from None
         return self._answer()
 

@@ -97,6 +97,8 @@ extern "C" void call() {{
 
 
 def causes(profile: Profile) -> tuple[str, str]:
+    """The bottleneck's name and metric; what a failing test shows beside them."""
+    print(*profile.metrics, profile.symbols, profile.unavailable, sep="\n")
     assert profile.bottleneck is not None
     return profile.bottleneck.name, profile.bottleneck.metric
 
@@ -151,14 +153,13 @@ def test_one_thread_where_there_are_more(profiled: Profiled, host: HostReport) -
         pytest.skip("needs two processors")
     profile = profiled(ONE_THREAD, problem(4 * SMALL, 4 * SMALL, 128 * SMALL))
     assert causes(profile) == (Cause.ONE_THREAD, "parallelism")
-    assert profile.metric("scaling").value == pytest.approx(1.0, abs=0.35)  # type: ignore[union-attr]
+    assert profile.metric("parallelism").value == pytest.approx(1.0, abs=0.05)  # type: ignore[union-attr]
 
 
 def test_work_that_lies_almost_all_in_one_chunk(profiled: Profiled, host: HostReport) -> None:
     if host.cores < 2:
         pytest.skip("needs two processors")
     profile = profiled(SERIAL_PART, problem(4 << 20, 4 << 20, 128 << 20))
-    assert profile.metric("scaling").value < 1.3  # type: ignore[union-attr]
     assert causes(profile)[0] in (Cause.IMBALANCE, Cause.ONE_THREAD)
 
 

@@ -56,8 +56,7 @@ def hottest_loops(loops: Mapping[Path, Sequence[Loop]], sampled: Attribution | N
     on their behalf.
     """
     if sampled is None or sampled.total < FEWEST_SAMPLES:
-        ranked = sorted((loop for found in loops.values() for loop in found), key=_weight, reverse=True)
-        return tuple(analyse(loop, None) for loop in ranked[:MOST_LOOPS] if _weight(loop) > 0)
+        return _ranked_unsampled(loops, sampled.addresses if sampled else {})
     shares: list[tuple[Loop, float]] = []
     for path, found in loops.items():
         counts = sampled.addresses.get(path, Counter())
@@ -68,6 +67,20 @@ def hottest_loops(loops: Mapping[Path, Sequence[Loop]], sampled: Attribution | N
         shares = [(loop, s * (1 + outside / calling) if _calls(loop) else s) for loop, s in shares]
     hot = sorted((pair for pair in shares if pair[1] >= SMALLEST_SHARE), key=lambda pair: -pair[1])
     return tuple(analyse(loop, round(share, 4)) for loop, share in hot[:MOST_LOOPS])
+
+
+def _ranked_unsampled(
+    loops: Mapping[Path, Sequence[Loop]], addresses: Mapping[Path, Counter[int]]
+) -> tuple[AnalysedLoop, ...]:
+    """Loops that the few samples there are did hit, then by how much they compute."""
+    ranked = [
+        ((_share(loop, addresses.get(path, Counter()), 1), _weight(loop)), loop)
+        for path, found in loops.items()
+        for loop in found
+        if _weight(loop) > 0
+    ]
+    ranked.sort(key=lambda pair: pair[0], reverse=True)
+    return tuple(analyse(loop, None) for _, loop in ranked[:MOST_LOOPS])
 
 
 def analyse(loop: Loop, share: float | None) -> AnalysedLoop:

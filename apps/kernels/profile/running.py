@@ -12,10 +12,11 @@ from apps.kernels.profile.names import metric
 from apps.kernels.profile.pmu import NoCounts, count_events, counter_metrics
 from apps.kernels.profile.runner import ProfiledRunner
 from apps.kernels.profile.sampling import NoSampling, sampled
-from apps.kernels.profile.usage import UsagePerCall, usage_per_call
+from apps.kernels.profile.usage import UsagePerCall, read_usage, usage_per_call
 
 _CHUNKS = 5
 _MOST_CALLS = 200_000
+_PATIENCE = 4
 # What goes to each part of the measuring, of the time that is allowed.
 _FOR_TIME, _FOR_ONE_THREAD, _FOR_USAGE, _FOR_SAMPLES, _FOR_COUNTERS = 0.15, 0.2, 0.3, 0.35, 0.3
 
@@ -45,7 +46,7 @@ def measure_running(runner: ProfiledRunner, cores: int, seconds: float) -> Runni
         runner.set_threads(cores)
         runner.call(1)
     usage = usage_per_call(runner, _calls_in(seconds * _FOR_USAGE, per_call))
-    samples = _samples(runner, _calls_in(seconds * _FOR_SAMPLES, per_call), missing)
+    samples = _samples(runner, per_call, seconds * _FOR_SAMPLES, missing)
     counted = _counters(runner, _calls_in(seconds * _FOR_COUNTERS, per_call), missing)
     return Running(per_call, alone, usage, samples, counted, tuple(missing))
 
@@ -86,15 +87,21 @@ def _calls_in(seconds: float, per_call: float) -> int:
     return max(1, min(_MOST_CALLS, round(seconds / per_call)))
 
 
-def _samples(runner: ProfiledRunner, calls: int, missing: list[Unavailable]) -> Attribution | None:
+def _samples(runner: ProfiledRunner, per_call: float, budget: float, missing: list[Unavailable]) -> Attribution | None:
+    """Samples of `budget` seconds of processor time: on a busy machine that takes longer, up to `_PATIENCE` times."""
     try:
         with sampled(runner.pid) as counters:
-            runner.call(calls)
+            before = sum(read_usage(runner.pid).threads.values())
+            waited = 0.0
+            while waited < _PATIENCE * budget:
+                waited += runner.call(_calls_in(budget, per_call))
+                if sum(read_usage(runner.pid).threads.values()) - before >= 0.8 * budget:
+                    break
     except NoSampling as problem:
         missing.append(Unavailable("samples", str(problem)))
         return None
     if not counters.addresses:
-        missing.append(Unavailable("samples", f"{counters.source} gave none in {calls} calls"))
+        missing.append(Unavailable("samples", f"{counters.source} gave none in {waited:.2g} s"))
     return attribute(counters.addresses, read_mappings(runner.pid), runner.libraries, runner.pid)
 
 

@@ -144,12 +144,13 @@ def _by_ptrace(pid: int) -> Iterator[ProgramCounters]:
         raise NoSampling("ptrace is used on x86-64 only")
     counters = ProgramCounters("ptrace")
     stop, ready, refused = threading.Event(), threading.Event(), []
+    threads = _threads(pid)
 
     def trace() -> None:
         # All requests must come from the thread that seized.
         seized = []
         try:
-            for thread in _threads(pid):
+            for thread in threads:
                 if _ptrace(_SEIZE, thread) < 0:
                     if not _is_alive(pid, thread):
                         continue
