@@ -41,7 +41,7 @@ _woken: dict[int, float] = {}
 log = logging.getLogger(__name__)
 
 
-@shared_task(name=queue.TASK, queue=queue.QUEUE, ignore_result=True)
+@shared_task(name=queue.TASK, ignore_result=True)
 def work_on_run(run_id: int) -> None:
     """Work on the run until it is over, if nobody does yet."""
     close_old_connections()
@@ -85,7 +85,7 @@ def _optimise(hold: Hold, evaluator: EvaluatorMaker) -> None:
     optimise(assignment, team)
 
 
-@shared_task(name="runs.find_lost", queue="reports", ignore_result=True)
+@shared_task(name="runs.find_lost", ignore_result=True)
 def find_lost_runs() -> None:
     """Wake the workers for every run that waits: new ones the broker lost, and those whose worker went silent."""
     now = time.monotonic()
@@ -95,7 +95,7 @@ def find_lost_runs() -> None:
             queue.wake(run_id)
 
 
-@shared_task(name="runs.catch_up", queue="reports", ignore_result=True)
+@shared_task(name="runs.catch_up", ignore_result=True)
 def catch_up() -> None:
     """Have problems looked at that no host was there for."""
     problems.look_at_unchecked()

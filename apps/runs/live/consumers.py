@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import time
 from contextlib import suppress
 from typing import Any, cast
@@ -21,7 +22,7 @@ from apps.runs.models import Run
 from apps.runs.refusals import Refused
 
 SIGNED_OUT, NOT_ALLOWED, NO_SUCH_RUN, SLOW = 4401, 4403, 4404, 4408
-_PERSON_FRESH_FOR = 10.0  # seconds until a person's rights and session are read again
+_PERSON_FRESH_FOR = 10.0  # seconds until a person's rights and session are read again, give or take a fifth
 _LARGEST_MESSAGE = 20_000  # characters from a client
 
 
@@ -30,7 +31,7 @@ class _Socket(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     channel_layer_alias = "none"  # nothing is sent through a channel layer, so no socket needs a place in one
     person: Person | None = None
-    _read_at = 0.0
+    _stale_at = 0.0
     _sending: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
@@ -52,8 +53,8 @@ class _Socket(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def fresh_person(self) -> None:
         """Read the person again from time to time: who signs out or is disabled sees nothing more."""
-        if time.monotonic() - self._read_at > _PERSON_FRESH_FOR or self._read_at == 0.0:
-            self._read_at = time.monotonic()
+        if time.monotonic() >= self._stale_at:
+            self._stale_at = time.monotonic() + _PERSON_FRESH_FOR * random.uniform(0.8, 1.2)  # not all sockets at once
             user, session = self.scope["user"], self.scope["session"]
             self.person = await database_sync_to_async(_present)(user.pk, session.session_key)
 

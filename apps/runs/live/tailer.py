@@ -207,7 +207,6 @@ class Tailer:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = set()
-        await self._in(self._reader, connections.drop)
         self._reader.shutdown()
         self._replays.shutdown()
 
