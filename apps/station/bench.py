@@ -69,6 +69,7 @@ class Bench:
         self._orders: list[Order] = []
         self._arrived = threading.Condition()
         self._busy = threading.Event()
+        self._said_in_jail = False
 
     def run(self) -> None:
         """Serve until the station is gone."""
@@ -103,6 +104,7 @@ class Bench:
 
     def _do(self, order: Order) -> None:
         observe = _Thinned(self)
+        self._said_in_jail = False
         self._busy.set()
         try:
             kind, payload = "done", self._work.do(order, observe)
@@ -121,7 +123,7 @@ class Bench:
 
     def tell(self, progress: Progress) -> None:
         """Pass a line of news on."""
-        self._line.send("progress", to_plain(progress), in_jail=self._work.zygote.in_jail)
+        self._say_progress(to_plain(progress))
 
     def check(self) -> None:
         """Raise `Cancelled` if the job in hand is no longer wanted."""
@@ -130,13 +132,14 @@ class Bench:
 
     def _look_into_jail(self) -> None:
         """Say at once when foreign code begins or ends: a loss counts against a candidate only while its code ran."""
-        before = False
         while True:
             time.sleep(JAIL_LOOK_EVERY)
-            now = self._busy.is_set() and self._work.zygote.in_jail
-            if now != before and self._busy.is_set():
-                self._line.send("progress", None, in_jail=now)
-            before = now
+            if self._busy.is_set() and self._work.zygote.in_jail != self._said_in_jail:
+                self._say_progress(None)
+
+    def _say_progress(self, progress: Plain) -> None:
+        self._said_in_jail = self._work.zygote.in_jail
+        self._line.send("progress", progress, in_jail=self._said_in_jail)
 
 
 class _Thinned:
