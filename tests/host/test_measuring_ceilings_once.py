@@ -108,5 +108,7 @@ def test_the_report_survives_the_wire(own_place: Path) -> None:
 def test_working_sets_step_over_each_cache_and_respect_memory() -> None:
     eight = Processor("p", 8, 256, (Cache(1, 32 << 10, 1), Cache(2, 1 << 20, 2), Cache(3, 16 << 20, 8)))
     sizes = room.working_sets(eight, 1 << 30)
-    assert {16 << 10, 128 << 10, 512 << 10, 2 << 20, 4 << 20, 8 << 20, 32 << 20, 64 << 20, 128 << 20} == set(sizes)
+    assert {16 << 10, 128 << 10, 512 << 10, 2 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20, 64 << 20, 128 << 20} == set(
+        sizes
+    )
     assert max(room.working_sets(eight, 512 << 20)) == 64 << 20

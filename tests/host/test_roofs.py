@@ -53,6 +53,13 @@ def test_a_reduction_is_under_the_read_roof_and_threads_matter(ceilings: Ceiling
     assert one.gbytes_per_s == pytest.approx(30.0)
 
 
+def test_a_figure_from_a_busy_moment_does_not_lower_the_roof(ceilings: Ceilings) -> None:
+    spoiled = Ceilings(bandwidth=(*ceilings.bandwidth, Bandwidth("read", 64 * MB, 2, 20.0)))
+    roof = bandwidth_roof(spoiled, 64 * MB, 4, 2)
+    assert roof is not None
+    assert (roof.gbytes_per_s, roof.working_set_bytes) == (pytest.approx(60.0), 64 * MB)
+
+
 def test_nothing_measured_gives_no_roof() -> None:
     assert bandwidth_roof(Ceilings(), MB, MB, 2) is None
     assert largest_bandwidth(Ceilings(), MB) is None

@@ -150,7 +150,7 @@ def measure_ceilings(
 
 
 def working_sets(here: Processor, memory_bytes: int = 0) -> tuple[int, ...]:
-    """Bytes to measure at: half of L1 and of L2 (of one core and of all), quarter and half of L3, 2 to 8 times L3.
+    """Bytes to measure at: half of L1 and of L2 (of one core and of all), quarter, half and all of L3, 2 to 8 times L3.
 
     No more than an eighth of the memory where that is known. Processors without a listed cache are taken to have
     32 KiB, 1 MiB and 32 MiB.
@@ -163,7 +163,8 @@ def working_sets(here: Processor, memory_bytes: int = 0) -> tuple[int, ...]:
     def all_of(cache: Cache) -> int:
         return cache.bytes * max(1, here.cores // cache.shared_by)
 
-    sizes = {l1.bytes // 2, all_of(l1) // 2, l2.bytes // 2, all_of(l2) // 2, all_of(last) // 4, all_of(last) // 2}
+    sizes = {l1.bytes // 2, all_of(l1) // 2, l2.bytes // 2, all_of(l2) // 2}
+    sizes.update(all_of(last) // part for part in (4, 2, 1))
     beyond = [all_of(last) * factor for factor in (2, 4, 8)]
     limit = memory_bytes // 8
     sizes.update(size for size in beyond if not limit or size <= limit)

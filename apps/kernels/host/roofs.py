@@ -7,10 +7,10 @@ variants count as ways to do the same mix: a roof is what the best choice of sto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from apps.kernels.machine import Bandwidth, Ceilings
+from apps.kernels.machine import Ceilings
 
 # Share of the bytes that are read, by what the program names: no write-allocate.
 READ_SHARE = {"read": 1.0, "triad": 2 / 3, "copy": 0.5, "copy_nt": 0.5, "write": 0.0, "write_nt": 0.0}
@@ -31,7 +31,8 @@ def bandwidth_roof(
     """The roof for a kernel that reads and writes so many bytes once; None where nothing fitting was measured.
 
     `streaming` False leaves non-temporal stores out. The working set taken is the nearest measured one by ratio, since
-    bandwidth falls by steps from cache to cache.
+    bandwidth falls by steps from cache to cache. What a larger set reached a smaller one can reach too, so that a figure
+    spoiled by a busy moment does not lower the roof.
     """
     total = read_bytes + written_bytes
     rows = [b for b in ceilings.bandwidth if b.threads == threads and b.mix in READ_SHARE]
@@ -40,7 +41,11 @@ def bandwidth_roof(
     if not rows or total <= 0:
         return None
     nearest = min({b.working_set_bytes for b in rows}, key=lambda size: max(size / total, total / size))
-    return _roof_at([b for b in rows if b.working_set_bytes == nearest], read_bytes / total, nearest)
+    reached: dict[str, float] = {}
+    for row in rows:
+        if row.working_set_bytes >= nearest:
+            reached[row.mix] = max(row.gbytes_per_s, reached.get(row.mix, 0.0))
+    return _roof_at(reached, read_bytes / total, nearest)
 
 
 def largest_bandwidth(ceilings: Ceilings, working_set_bytes: int) -> float | None:
@@ -56,9 +61,9 @@ def largest_bandwidth(ceilings: Ceilings, working_set_bytes: int) -> float | Non
     return max(b.gbytes_per_s for b in ceilings.bandwidth if b.working_set_bytes >= size)
 
 
-def _roof_at(rows: Sequence[Bandwidth], read_share: float, size: int) -> Roof | None:
+def _roof_at(reached: Mapping[str, float], read_share: float, size: int) -> Roof | None:
     """The fastest way to a read share: a measured mix at that share, or the best pair around it."""
-    points = [(READ_SHARE[b.mix], 1 / b.gbytes_per_s, b.mix) for b in rows if b.gbytes_per_s > 0]
+    points = [(READ_SHARE[mix], 1 / rate, mix) for mix, rate in reached.items() if rate > 0]
     best: tuple[float, str] | None = None
     for x0, cost0, mix0 in points:
         for x1, cost1, mix1 in points:
