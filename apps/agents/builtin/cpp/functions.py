@@ -1,0 +1,379 @@
+"""C++ that kernels are printed on top of: vectors, loads and stores, choices, elementary functions in line.
+
+Each piece is included only where it is used. Everything is a template over V, which is a vector of L elements or, at
+L = 1, a plain number: so the same text serves loops that the compiler vectorises. Coefficients: bench/fit_polynomials.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some text, and the pieces it stands on."""
+
+    text: str
+    needs: tuple[str, ...] = ()
+
+
+def text_of(names: Iterable[str]) -> str:
+    """The text of these pieces and of all they need, in an order that compiles."""
+    wanted: set[str] = set()
+
+    def want(name: str) -> None:
+        if name not in wanted:
+            wanted.add(name)
+            for need in PIECES[name].needs:
+                want(need)
+
+    for name in names:
+        want(name)
+    return "\n".join(piece.text.strip() for name, piece in PIECES.items() if name in wanted)
+
+
+PIECES: dict[str, Piece] = {}
+
+
+def _piece(name: str, text: str, *needs: str) -> None:
+    PIECES[name] = Piece(text, needs)
+
+
+_piece("vec", """
+// A vector of L elements; at L = 1 a plain number.
+template <class T, int L> struct Vector { typedef T type __attribute__((vector_size(sizeof(T) * L))); };
+template <class T> struct Vector<T, 1> { typedef T type; };
+template <class T, int L> using vec = typename Vector<T, L>::type;
+template <class V, class = void> struct Element { using type = V; };
+template <class V> struct Element<V, std::void_t<decltype(std::declval<V&>()[0])>> {
+  using type = std::decay_t<decltype(std::declval<V&>()[0])>;
+};
+template <class V> using element = typename Element<V>::type;
+template <class V> constexpr int lanes = sizeof(V) / sizeof(element<V>);
+template <class T, class V> using like = vec<T, lanes<V>>;
+""")  # fmt: skip
+_piece("splat", """
+template <class V> inline V splat(element<V> s) {
+  if constexpr (lanes<V> == 1) return s; else return s - V{};
+}
+""", "vec")  # fmt: skip
+_piece("convert", """
+template <class T, class V> inline like<T, V> convert(V v) {
+  if constexpr (lanes<V> == 1) return static_cast<T>(v); else return __builtin_convertvector(v, like<T, V>);
+}
+""", "vec")  # fmt: skip
+_piece(
+    "bits",
+    """
+template <class To, class From> inline To bits(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+""",
+)
+_piece("select", """
+// A comparison of vectors gives a vector of 0 and -1 as wide as what was compared; mask<V> makes it as wide as V.
+template <int Bytes> struct Whole { using type = int32_t; };
+template <> struct Whole<8> { using type = int64_t; };
+template <class V, class M> inline auto mask(M m) {
+  using I = typename Whole<sizeof(element<V>)>::type;
+  if constexpr (lanes<V> == 1) return bool(m);
+  else if constexpr (lanes<M> == 1) return like<I, V>{} - (m ? 1 : 0);
+  else if constexpr (sizeof(M) == sizeof(V)) return m;
+  else return __builtin_convertvector(m, like<I, V>);
+}
+template <class M, class V> inline V select(M m, V a, V b) {
+  if constexpr (lanes<M> == 1) return m ? a : b; else return mask<V>(m) ? a : b;
+}
+""", "vec")  # fmt: skip
+_piece("logic", """
+template <class M, class N> inline auto both(M m, N n) {
+  if constexpr (lanes<M> == 1 && lanes<N> == 1) return bool(m & n);
+  else if constexpr (lanes<M> == 1) return mask<N>(m) & n;
+  else return m & mask<M>(n);
+}
+template <class M, class N> inline auto either(M m, N n) {
+  if constexpr (lanes<M> == 1 && lanes<N> == 1) return bool(m | n);
+  else if constexpr (lanes<M> == 1) return mask<N>(m) | n;
+  else return m | mask<M>(n);
+}
+template <class M> inline auto negated(M m) {
+  if constexpr (lanes<M> == 1) return !m; else return ~m;
+}
+""", "select")  # fmt: skip
+_piece("truth", """
+template <class V, class M> inline V number(M m) { return select(m, splat<V>(1), splat<V>(0)); }
+""", "select", "splat")  # fmt: skip
+_piece("load", """
+template <class V, class T> inline V load(const T* p) {
+  vec<T, lanes<V>> v;
+  std::memcpy(&v, p, sizeof v);
+  if constexpr (std::is_same_v<T, element<V>>) return v; else return convert<element<V>>(v);
+}
+""", "convert")  # fmt: skip
+_piece("load_truth", """
+template <int L> inline auto load_truth(const uint8_t* p) {
+  if constexpr (L == 1) return *p != 0; else return load<vec<int32_t, L>>(p) != 0;
+}
+""", "load")  # fmt: skip
+_piece("store", """
+template <class T, class V> inline void store(T* p, V v) {
+  const like<T, V> w = convert<T>(v);
+  std::memcpy(p, &w, sizeof w);
+}
+""", "convert")  # fmt: skip
+_piece("store_truth", """
+template <int L, class M> inline void store_truth(uint8_t* p, M m) {
+  if constexpr (L == 1) *p = m ? 1 : 0;
+  else store(p, number<vec<int32_t, L>>(m));
+}
+""", "store", "truth")  # fmt: skip
+_piece("bfloat16", """
+struct bfloat16 { uint16_t word; };
+template <class V> inline V load(const bfloat16* p) {
+  return bits<V>(load<like<uint32_t, V>>(&p->word) << 16);
+}
+template <class V> inline V round_bfloat16(V v) {
+  auto u = bits<like<uint32_t, V>>(v);
+  u = (u + 0x7fff + ((u >> 16) & 1)) & 0xffff0000u;
+  return select(v != v, v, bits<V>(u));
+}
+template <class V> inline void store(bfloat16* p, V v) {
+  store(&p->word, bits<like<uint32_t, V>>(round_bfloat16(v)) >> 16);
+}
+""", "load", "store", "bits", "select")  # fmt: skip
+_piece("float16", """
+template <class V> inline V load(const _Float16* p) {
+  if constexpr (lanes<V> == 1) return static_cast<V>(*p);
+  else { V v; for (int l = 0; l < lanes<V>; ++l) v[l] = static_cast<float>(p[l]); return v; }
+}
+template <class V> inline void store(_Float16* p, V v) {
+  if constexpr (lanes<V> == 1) *p = static_cast<_Float16>(v);
+  else for (int l = 0; l < lanes<V>; ++l) p[l] = static_cast<_Float16>(v[l]);
+}
+template <class V> inline V round_float16(V v) {
+  if constexpr (lanes<V> == 1) return static_cast<float>(static_cast<_Float16>(v));
+  else { for (int l = 0; l < lanes<V>; ++l) v[l] = static_cast<float>(static_cast<_Float16>(v[l])); return v; }
+}
+""", "vec")  # fmt: skip
+_piece("stream", """
+// Past the caches: the line is not read before it is written. The address must be aligned to the vector.
+template <class T, class V> inline void stream(T* p, V v) {
+  const like<T, V> w = v;
+#if defined(__AVX512F__)
+  if constexpr (sizeof w == 64) { _mm512_stream_si512(reinterpret_cast<__m512i*>(p), bits<__m512i>(w)); return; }
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof w == 32) { _mm256_stream_si256(reinterpret_cast<__m256i*>(p), bits<__m256i>(w)); return; }
+#endif
+#if defined(__SSE2__)
+  if constexpr (sizeof w == 16) { _mm_stream_si128(reinterpret_cast<__m128i*>(p), bits<__m128i>(w)); return; }
+#endif
+  std::memcpy(p, &w, sizeof w);
+}
+inline void streamed() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+""", "vec", "bits")  # fmt: skip
+_piece("counting", """
+template <class V> inline V counting(int64_t first, int64_t step) {
+  if constexpr (lanes<V> == 1) return static_cast<V>(first);
+  else { V v; for (int l = 0; l < lanes<V>; ++l) v[l] = static_cast<element<V>>(first + l * step); return v; }
+}
+""", "vec")  # fmt: skip
+_piece("gather", """
+template <class V, class F> inline V gather(F at) {
+  if constexpr (lanes<V> == 1) return at(0);
+  else { V v; for (int l = 0; l < lanes<V>; ++l) v[l] = at(l); return v; }
+}
+""", "vec")  # fmt: skip
+_piece("each", """
+// A function of the library, for each element.
+template <class V, class F, class... W> inline V each(F f, V v, W... w) {
+  if constexpr (lanes<V> == 1) return f(v, w...);
+  else { for (int l = 0; l < lanes<V>; ++l) v[l] = f(v[l], w[l]...); return v; }
+}
+""", "vec")  # fmt: skip
+_piece("fold_lanes", """
+template <class V, class F> inline element<V> fold_lanes(V v, F combine) {
+  if constexpr (lanes<V> == 1) return v;
+  else {
+    vec<element<V>, lanes<V> / 2> half[2];
+    std::memcpy(half, &v, sizeof v);
+    return fold_lanes(combine(half[0], half[1]), combine);
+  }
+}
+""", "vec")  # fmt: skip
+_piece("maximum", """
+template <class V> inline V maximum(V a, V b) { return select(either(a > b, a != a), a, b); }
+""", "select", "logic")  # fmt: skip
+_piece("minimum", """
+template <class V> inline V minimum(V a, V b) { return select(either(a < b, a != a), a, b); }
+""", "select", "logic")  # fmt: skip
+_piece("absolute", """
+template <class V> inline V absolute(V x) {
+  using T = element<V>;
+  if constexpr (!std::is_floating_point_v<T>) return select(x < 0, -x, x);
+  else if constexpr (lanes<V> == 1) return std::fabs(x);
+  else {
+    using U = like<std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>, V>;
+    return bits<V>(bits<U>(x) & (~U{} >> 1));
+  }
+}
+""", "select", "bits")  # fmt: skip
+_piece("signed_like", """
+template <class V> inline V signed_like(V size, V sign) {
+  using U = like<std::conditional_t<sizeof(element<V>) == 8, uint64_t, uint32_t>, V>;
+  const U low = ~U{} >> 1;
+  return bits<V>((bits<U>(size) & low) | (bits<U>(sign) & ~low));
+}
+""", "vec", "bits")  # fmt: skip
+_piece("sign_of", """
+template <class V> inline V sign_of(V x) {
+  return select(x != x, x, select(x > 0, splat<V>(1), select(x < 0, splat<V>(-1), splat<V>(0))));
+}
+""", "select", "splat")  # fmt: skip
+_piece("root", """
+template <class V> inline V root(V x) {
+  if constexpr (lanes<V> == 1) return std::sqrt(x);
+#if defined(__AVX512F__)
+  else if constexpr (sizeof x == 64 && sizeof(element<V>) == 4) return bits<V>(_mm512_sqrt_ps(bits<__m512>(x)));
+  else if constexpr (sizeof x == 64) return bits<V>(_mm512_sqrt_pd(bits<__m512d>(x)));
+#endif
+#if defined(__AVX__)
+  else if constexpr (sizeof x == 32 && sizeof(element<V>) == 4) return bits<V>(_mm256_sqrt_ps(bits<__m256>(x)));
+  else if constexpr (sizeof x == 32) return bits<V>(_mm256_sqrt_pd(bits<__m256d>(x)));
+#endif
+  else { for (int l = 0; l < lanes<V>; ++l) x[l] = std::sqrt(x[l]); return x; }
+}
+""", "bits", "vec")  # fmt: skip
+_piece("whole", """
+// Beyond 2^23 (2^52) every number is whole; below, a conversion to integers and back cuts the fraction off.
+template <class V> inline V cut(V x) {
+  using T = element<V>;
+  using I = typename Whole<sizeof(T)>::type;
+  const T large = sizeof(T) == 8 ? T(4503599627370496.0) : T(8388608.0);
+  const auto small = absolute(x) < large;
+  const V safe = select(small, x, V{});
+  return select(small, signed_like(convert<T>(convert<I>(safe)), x), x);
+}
+template <class V> inline V floor_of(V x) {
+  const V t = cut(x);
+  return signed_like(select(t > x, t - 1, t), x);
+}
+template <class V> inline V ceil_of(V x) {
+  const V t = cut(x);
+  return signed_like(select(t < x, t + 1, t), x);
+}
+template <class V> inline V round_of(V x) {
+  using T = element<V>;
+  const T large = sizeof(T) == 8 ? T(4503599627370496.0) : T(8388608.0);
+  const V a = absolute(x);
+  return select(a < large, signed_like((a + large) - large, x), x);
+}
+""", "absolute", "signed_like", "select", "convert", "vec")  # fmt: skip
+_piece("floor_divide", """
+template <class V> inline V floor_divide(V a, V b) {
+  if constexpr (std::is_floating_point_v<element<V>>) return floor_of(a / b);
+  else {
+    const V safe = select(b == 0, splat<V>(1), b);
+    const V q = a / safe;
+    return select(both(a % safe != 0, (a < 0) != (safe < 0)), q - 1, q);
+  }
+}
+template <class V> inline V floor_remainder(V a, V b) {
+  if constexpr (std::is_floating_point_v<element<V>>) {
+    const V r = each([](auto x, auto y) { return std::fmod(x, y); }, a, b);
+    return select(both(r != 0, either(both(r < 0, b > 0), both(r > 0, b < 0))), r + b, r);
+  } else return a - floor_divide(a, b) * b;
+}
+""", "whole", "logic", "each", "splat", "select")  # fmt: skip
+_piece("poly", """
+template <class V> inline V poly(V, float c) { return splat<V>(c); }
+template <class V, class... C> inline V poly_from(V, V p) { return p; }
+template <class V, class... C> inline V poly_from(V x, V p, float c, C... more) { return poly_from(x, p * x + c, more...); }
+template <class V, class... C> inline V poly(V x, float c, C... more) { return poly_from(x, splat<V>(c), more...); }
+""", "splat")  # fmt: skip
+_piece("exponential", """
+// exp(x) = 2^n exp(r), |r| <= log(2) / 2: n by adding 1.5 * 2^23, 2^n in two factors so that the ends are right.
+template <class V> inline V exponential(V x) {
+  using I = like<int32_t, V>;
+  x = select(x > 89.0f, splat<V>(89.0f), x);
+  x = select(x < -104.0f, splat<V>(-104.0f), x);
+  const V shifted = x * 1.44269504f + 12582912.0f;
+  const V n = shifted - 12582912.0f;
+  const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+  const V q = poly(r, 0.001394112229f, 0.008363181893f, 0.04166637516f, 0.1666657697f, 0.5000000027f);
+  const V e = (r * r) * q + r + 1.0f;
+  const I k = bits<I>(shifted) - 0x4b400000;
+  const I half = k >> 1;
+  return e * bits<V>((half + 127) << 23) * bits<V>((k - half + 127) << 23);
+}
+""", "poly", "bits", "select")  # fmt: skip
+_piece("exponential_less_1", """
+template <class V> inline V exponential_less_1(V x) {
+  using I = like<int32_t, V>;
+  x = select(x > 89.0f, splat<V>(89.0f), x);
+  x = select(x < -25.0f, splat<V>(-25.0f), x);
+  const V shifted = x * 1.44269504f + 12582912.0f;
+  const V n = shifted - 12582912.0f;
+  const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+  const V q = poly(r, 0.0001990754839f, 0.001393365301f, 0.008333286061f, 0.04166646489f, 0.1666666676f, 0.5000000013f);
+  const V e = (r * r) * q + r;
+  const V half = bits<V>((bits<I>(shifted) - 0x4b400000 + 126) << 23);
+  return 2.0f * (half * e + (half - 0.5f));
+}
+""", "poly", "bits", "select")  # fmt: skip
+_piece("logarithm", """
+// log(x) = k log(2) + log(m), sqrt(1/2) <= m < sqrt(2).
+template <class V> inline V logarithm(V x) {
+  using I = like<int32_t, V>;
+  const auto tiny = x < 1.17549435e-38f;
+  const V y = select(tiny, x * 8388608.0f, x);
+  const I i = bits<I>(y) - 0x3f3504f3;
+  const V k = convert<float>(i >> 23) - select(tiny, splat<V>(23.0f), V{});
+  const V r = bits<V>((i & 0x7fffff) + 0x3f3504f3) - 1.0f;
+  const V q = poly(r, -0.07634765384f, 0.1276173599f, -0.1316015139f, 0.1420173098f, -0.1662335778f, 0.200012283f,
+                   -0.2500082106f, 0.3333333168f);
+  const V s = r * r;
+  const V found = k * 0.693145752f + (r + (s * r * q - 0.5f * s + k * 1.42860677e-6f));
+  const V outside = select(x == 0.0f, splat<V>(-INFINITY), select(x < 0.0f, splat<V>(NAN), x));
+  return select(both(x > 0.0f, x < INFINITY), found, outside);
+}
+""", "poly", "bits", "select", "convert", "logic")  # fmt: skip
+_piece("logarithm_1_plus", """
+// log(1 + x): what rounding 1 + x lost comes back as a correction.
+template <class V> inline V logarithm_1_plus(V x) {
+  const V u = 1.0f + x;
+  const V l = logarithm(u);
+  return select(both(x > -1.0f, x < INFINITY), l + (x - (u - 1.0f)) / u, l);
+}
+""", "logarithm")  # fmt: skip
+_piece("hyperbolic_tangent", """
+template <class V> inline V hyperbolic_tangent(V x) {
+  const V a = absolute(x);
+  const V s = x * x;
+  const V near = poly(s, -0.00611319419f, 0.02101008234f, -0.0538540696f, 0.1333279454f, -0.3333332925f) * s * x + x;
+  const V far = 1.0f - 2.0f / (exponential(a + a) + 1.0f);
+  return select(a < 0.625f, near, signed_like(far, x));
+}
+""", "exponential", "absolute", "signed_like")  # fmt: skip
+_piece("error_function", """
+template <class V> inline V error_function(V x) {
+  V a = absolute(x);
+  a = select(a > 4.0f, splat<V>(4.0f), a);
+  const V near = x * poly(a * a, 7.853844046e-5f, -0.0008010189247f, 0.00518832732f, -0.02685381185f, 0.1128358515f,
+                          -0.3761262583f, 1.128379166f);
+  const V p = poly(a, 3.556704369e-6f, -2.843180379e-5f, -0.0001387672706f, 0.003182062643f, -0.02309171579f,
+                   0.1056691288f, 0.6354100849f, 1.128599593f);
+  return select(a < 1.0f, near, signed_like(1.0f - exponential(-a * p), x));
+}
+""", "exponential", "absolute", "signed_like")  # fmt: skip
+_piece("logistic", """
+template <class V> inline V logistic(V x) { return 1.0f / (1.0f + exponential(-x)); }
+""", "exponential")  # fmt: skip

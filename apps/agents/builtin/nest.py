@@ -1,0 +1,122 @@
+"""Nests: the loops that compute targets, with no word on a language.
+
+Par     points of several axes (and pieces of one more) are done by threads, in any order
+For     points of one axis, in order
+Vec     points of one axis, several at once: all of it, or the piece that a surrounding Par deals out
+Folds   accumulators are made, the body accumulates into them, and they are finished
+Store, Accumulate   what happens at a point
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from apps.agents.builtin.form import Buffer, Expr, Fold
+from apps.agents.builtin.index import Axis, Index
+
+
+@dataclass(frozen=True)
+class Store:
+    """buffer[offset] = value. `streaming`: past the caches, where the printer can."""
+
+    buffer: Buffer
+    offset: Index
+    value: Expr
+    streaming: bool = False
+
+
+@dataclass(frozen=True)
+class Accumulate:
+    """The fold's parts at this point are combined into its accumulators."""
+
+    fold: Fold
+
+
+@dataclass(frozen=True)
+class Vec:
+    """`lanes` points at a time (1: as the compiler sees fit); `unroll` of these at once, each with its accumulators."""
+
+    axis: Axis
+    lanes: int
+    unroll: int
+    body: tuple[Store | Accumulate, ...]
+
+
+@dataclass(frozen=True)
+class For:
+    """Points of one axis in order."""
+
+    axis: Axis
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Folds that are accumulated together by the body."""
+
+    folds: tuple[Fold, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Pieces of an axis that a Par deals out. `exact`: the last one reaches back so that all are of this size."""
+
+    axis: Axis
+    size: int
+    exact: bool
+
+    @property
+    def count(self) -> int:
+        """How many pieces there are."""
+        return -(-self.axis.extent // self.size)
+
+
+@dataclass(frozen=True)
+class Par:
+    """Points of axes and pieces of one more, over threads where `threads`."""
+
+    axes: tuple[Axis, ...]
+    piece: Piece | None
+    body: tuple[Statement, ...]
+    threads: bool = True
+
+    @property
+    def count(self) -> int:
+        """How many points and pieces there are."""
+        total = self.piece.count if self.piece else 1
+        for axis in self.axes:
+            total *= axis.extent
+        return total
+
+
+Statement = Par | For | Vec | Folds | Store | Accumulate
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Statements in order, and the buffers that they use: those they read, write, and keep between statements."""
+
+    statements: tuple[Statement, ...]
+    reads: tuple[Buffer, ...]
+    writes: tuple[Buffer, ...]
+    scratch: tuple[Buffer, ...]
+    local: tuple[Buffer, ...] = ()
+
+
+def statements_in(*roots: Statement) -> Iterator[Statement]:
+    """Every statement, outer ones first."""
+    for root in roots:
+        yield root
+        if isinstance(root, Par | For | Vec | Folds):
+            yield from statements_in(*root.body)
+
+
+def expressions_in(*roots: Statement) -> Iterator[Expr]:
+    """What stores store and folds accumulate."""
+    for statement in statements_in(*roots):
+        if isinstance(statement, Store):
+            yield statement.value
+        elif isinstance(statement, Accumulate):
+            yield from statement.fold.parts

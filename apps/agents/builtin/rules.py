@@ -1,0 +1,368 @@
+"""Rewrite rules: each turns one expression into another of the same value (beyond rounding) that costs less.
+
+`SIMPLIFY` always helps and is always applied. `CHOICES` trade one cost for another: a schedule asks for them by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from apps.agents.builtin.form import (
+    FLOATS,
+    Const,
+    Expr,
+    Fold,
+    Op,
+    finite,
+    fresh,
+    is_number,
+    rebuild,
+    substitute,
+    transform,
+    walk,
+)
+from apps.agents.builtin.index import Axis, Index
+from apps.agents.builtin.scalars import evaluate
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`apply` gives the new expression, or None where the rule does not fit."""
+
+    name: str
+    apply: Callable[[Expr], Expr | None]
+
+
+def simplified(node: Expr, rules: Sequence[Rule] | None = None) -> Expr:
+    """The expression with rules applied wherever they fit, children first, until none does."""
+    chosen = SIMPLIFY if rules is None else rules
+
+    def change(one: Expr) -> Expr:
+        for _ in range(MOST_REWRITES):
+            for rule in chosen:
+                new = rule.apply(one)
+                if new is not None and new is not one:
+                    one = rebuild(new, lambda child: simplified_once(child, chosen))
+                    break
+            else:
+                return one
+        return one
+
+    return transform(node, change)
+
+
+def simplified_once(node: Expr, rules: Sequence[Rule]) -> Expr:
+    """The node after the first rule that fits its top."""
+    for rule in rules:
+        new = rule.apply(node)
+        if new is not None:
+            return new
+    return node
+
+
+MOST_REWRITES = 20
+
+
+def _op(name: str, *args: Expr) -> Expr:
+    return Op(name, args, args[-1].dtype)
+
+
+def _number(value: float, like: Expr) -> Const:
+    return Const(float(value) if like.dtype in FLOATS else int(value), like.dtype)
+
+
+# --- always -----------------------------------------------------------------------------------------------------
+
+
+def fold_constants(node: Expr) -> Expr | None:
+    """An operation on numbers is a number."""
+    if not isinstance(node, Op) or not all(isinstance(arg, Const) for arg in node.args):
+        return None
+    if node.name in ("round_bfloat16", "round_float16"):
+        return None
+    value = evaluate(node.name, *(arg.value for arg in node.args if isinstance(arg, Const)))
+    if node.dtype == "bool":
+        return Const(bool(value), "bool")
+    if node.dtype in FLOATS:
+        return Const(float(value), node.dtype)
+    return Const(int(value), node.dtype) if finite(value) else None
+
+
+def drop_neutral(node: Expr) -> Expr | None:
+    """x + 0, x - 0, x * 1, x / 1 are x."""
+    if not isinstance(node, Op) or len(node.args) != 2:
+        return None
+    a, b = node.args
+    if node.name in ("add", "sub") and is_number(b, 0):
+        return a
+    if node.name in ("mul", "div") and is_number(b, 1):
+        return a
+    if (node.name == "add" and is_number(a, 0)) or (node.name == "mul" and is_number(a, 1)):
+        return b
+    return None
+
+
+def choose_known(node: Expr) -> Expr | None:
+    """A choice whose condition is known, or whose sides are the same; a truth value with a known side."""
+    if not isinstance(node, Op):
+        return None
+    if node.name == "select":
+        condition, a, b = node.args
+        if isinstance(condition, Const):
+            return a if condition.value else b
+        return a if a is b else None
+    if node.name in ("and", "or") and node.dtype == "bool":
+        for known, other in (node.args, node.args[::-1]):
+            if isinstance(known, Const):
+                keeps = bool(known.value) == (node.name == "and")
+                return other if keeps else known
+    if node.name == "not" and isinstance(node.args[0], Op) and node.args[0].name == "not":
+        return node.args[0].args[0]
+    return None
+
+
+def divide_by_constant(node: Expr) -> Expr | None:
+    """x / c is x * (1 / c): one rounding more, a tenth of the time."""
+    if not isinstance(node, Op) or node.name != "div" or node.dtype not in FLOATS:
+        return None
+    a, b = node.args
+    if isinstance(b, Const) and b.value and finite(b.value) and not isinstance(a, Const):
+        inverse = 1.0 / float(b.value)
+        return _op("mul", a, _number(inverse, a)) if 1e-37 < abs(inverse) < 1e37 else None
+    return None
+
+
+def join_casts(node: Expr) -> Expr | None:
+    """A cast of a cast to a wider type is one cast."""
+    if not isinstance(node, Op) or node.name != "cast":
+        return None
+    inner = node.args[0]
+    if inner.dtype == node.dtype:
+        return inner
+    widening = {("bool", "int32"), ("bool", "int64"), ("bool", "float32"), ("bool", "float64"), ("int32", "int64"),
+                ("int32", "float64"), ("float32", "float64")}  # fmt: skip
+    if isinstance(inner, Op) and inner.name == "cast" and (inner.args[0].dtype, inner.dtype) in widening:
+        return Op("cast", inner.args, node.dtype)
+    return None
+
+
+def join_folds(node: Expr) -> Expr | None:
+    """A sum of sums is one sum; likewise for other monoids of one part."""
+    if not isinstance(node, Fold) or len(node.parts) != 1:
+        return None
+    inner = node.parts[0]
+    if not isinstance(inner, Fold) or inner.monoid != node.monoid or len(inner.parts) != 1:
+        return None
+    bound, part = inner.bound, inner.parts[0]
+    if set(bound) & set(node.bound):
+        taken = {*bound, *node.bound, *part.axes}
+        new: list[Axis] = []
+        for axis in bound:
+            new.append(fresh(axis, taken))
+            taken.add(new[-1])
+        part = substitute(part, {old: Index.of(other) for old, other in zip(bound, new, strict=True)})
+        bound = tuple(new)
+    return Fold(node.monoid, (*node.bound, *bound), (part,))
+
+
+def factor_out_of_sum(node: Expr) -> Expr | None:
+    """A factor that does not depend on what is summed over is applied once, to the sum."""
+    if not isinstance(node, Fold) or node.monoid != "sum" or node.dtype not in FLOATS:
+        return None
+    product = node.parts[0]
+    if not isinstance(product, Op) or product.name != "mul":
+        return None
+    bound = set(node.bound)
+    for factor, rest in (product.args, product.args[::-1]):
+        if not (factor.axes & bound) and rest.axes & bound:
+            return _op("mul", Fold("sum", node.bound, (rest,)), factor)
+    return None
+
+
+def sum_of_constant(node: Expr) -> Expr | None:
+    """The sum of what does not depend on the axes summed over is a product."""
+    if not isinstance(node, Fold) or node.monoid != "sum" or node.dtype == "bool":
+        return None
+    part = node.parts[0]
+    if part.axes & set(node.bound):
+        return None
+    return _op("mul", part, _number(math.prod(axis.extent for axis in node.bound), part))
+
+
+def tanh_of_softplus(node: Expr) -> Expr | None:
+    """tanh(log(1 + e)) = e (e + 2) / (e (e + 2) + 2), also within the choice that guards soft-plus from overflow.
+
+    In place of two more transcendental functions a quotient. With e = exp(x), tanh(x) is 1 in float32 from 9.02 on,
+    where e (e + 2) is still finite; the guarded side keeps tanh of its own argument.
+    """
+    if not isinstance(node, Op) or node.name != "tanh" or node.dtype not in FLOATS:
+        return None
+    inner = node.args[0]
+    if isinstance(inner, Op) and inner.name == "select" and isinstance(inner.args[2], Op):
+        condition, linear, soft = inner.args
+        assert isinstance(soft, Op)
+        if soft.name == "log1p" and _bounded_below(condition, linear, 10):
+            # Beyond the bound soft-plus is its argument and tanh of that is 1 (to the last bit of either type from 20 on).
+            e = _capped_exponential(soft.args[0], 20)
+            return _ratio(e) if e is not None else None
+        return None
+    return None
+
+
+def _ratio(e: Expr) -> Expr:
+    product = _op("mul", e, _op("add", e, _number(2, e)))
+    return _op("div", product, _op("add", product, _number(2, e)))
+
+
+def _capped_exponential(e: Expr, top: float) -> Expr | None:
+    if isinstance(e, Op) and e.name == "exp":
+        return _op("exp", _op("minimum", e.args[0], _number(top, e)))
+    return None
+
+
+def _bounded_below(condition: Expr, linear: Expr, least: float) -> bool:
+    """Whether the condition is `number < linear` with a number of at least `least`."""
+    if not isinstance(condition, Op) or condition.name != "lt":
+        return False
+    low, high = condition.args
+    return high is linear and isinstance(low, Const) and not isinstance(low.value, bool) and low.value >= least
+
+
+def logistic(node: Expr) -> Expr | None:
+    """1 / (1 + exp(-x)) is the logistic function, which is written without overflow."""
+    if not isinstance(node, Op) or node.name != "div" or not is_number(node.args[0], 1):
+        return None
+    below = node.args[1]
+    if not isinstance(below, Op) or below.name != "add":
+        return None
+    for one, e in (below.args, below.args[::-1]):
+        if is_number(one, 1) and isinstance(e, Op) and e.name == "exp":
+            inner = e.args[0]
+            if isinstance(inner, Op) and inner.name == "neg":
+                return _op("sigmoid", inner.args[0])
+    return None
+
+
+SIMPLIFY: tuple[Rule, ...] = (
+    Rule("fold constants", fold_constants),
+    Rule("drop neutral operands", drop_neutral),
+    Rule("choose what is known", choose_known),
+    Rule("reciprocal of a constant", divide_by_constant),
+    Rule("join casts", join_casts),
+    Rule("join folds", join_folds),
+    Rule("take factors out of sums", factor_out_of_sum),
+    Rule("sum of a constant", sum_of_constant),
+    Rule("tanh of soft-plus", tanh_of_softplus),
+    Rule("logistic function", logistic),
+)
+
+
+# --- by choice --------------------------------------------------------------------------------------------------
+
+
+def hoist_reciprocal(node: Expr) -> Expr | None:
+    """x / s is x * (1 / s) where s varies along fewer axes, so that 1 / s is computed less often."""
+    if not isinstance(node, Op) or node.name != "div" or node.dtype not in FLOATS:
+        return None
+    a, b = node.args
+    if b.axes < a.axes and not isinstance(b, Const):
+        return _op("mul", a, _op("div", _number(1, b), b))
+    return None
+
+
+def online_soft_max(node: Expr) -> Expr | None:
+    """sum(exp(x - max(x))) over the same axes: both in one pass, rescaled whenever the largest grows."""
+    if not isinstance(node, Fold) or node.monoid != "sum":
+        return None
+    e = node.parts[0]
+    if not isinstance(e, Op) or e.name != "exp" or not isinstance(e.args[0], Op) or e.args[0].name != "sub":
+        return None
+    x, top = e.args[0].args
+    if isinstance(top, Fold) and top.monoid == "max" and top.bound == node.bound and top.parts[0] is x:
+        return Fold("max_sum", node.bound, (x, _number(1, x)), 1)
+    return None
+
+
+def one_pass_moments(node: Expr) -> Expr | None:
+    """sum((x - m)^2) with m the mean over the same axes is sum(x^2) - m sum(x): one pass.
+
+    In twice the precision, because the difference cancels: at float64's 53 bits a mean of 10^4 deviations still leaves
+    the variance of float32 data right to its last bits. Not for float64 data.
+    """
+    if not isinstance(node, Fold) or node.monoid != "sum" or node.dtype != "float32":
+        return None
+    square = node.parts[0]
+    if not isinstance(square, Op) or square.name != "mul" or square.args[0] is not square.args[1]:
+        return None
+    away = square.args[0]
+    if not isinstance(away, Op) or away.name != "sub":
+        return None
+    x, mean = away.args
+    count = math.prod(axis.extent for axis in node.bound)
+    if not _is_mean(mean, x, node.bound, count):
+        return None
+    wide = Op("cast", (x,), "float64")
+    total = Fold("sum", node.bound, (wide,))
+    squares = Fold("sum", node.bound, (_op("mul", wide, wide),))
+    spread = _op("sub", squares, _op("mul", _op("mul", total, total), Const(1.0 / count, "float64")))
+    return Op("cast", (_op("maximum", spread, Const(0.0, "float64")),), "float32")
+
+
+def _is_mean(mean: Expr, x: Expr, bound: tuple[Axis, ...], count: int) -> bool:
+    if not isinstance(mean, Op) or mean.name not in ("mul", "div"):
+        return False
+    total, by = mean.args
+    factor = 1.0 / count if mean.name == "mul" else float(count)
+    if not isinstance(by, Const) or not math.isclose(float(by.value), factor, rel_tol=1e-9):
+        return False
+    return isinstance(total, Fold) and total.monoid == "sum" and total.bound == bound and total.parts[0] is x
+
+
+def share_soft_max(roots: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Where the pair (max, sum) is folded in one pass, the largest element alone is read from that pair too."""
+    pairs = {(n.bound, n.parts[0]): n for n in walk(*roots) if isinstance(n, Fold) and n.monoid == "max_sum"}
+
+    def change(node: Expr) -> Expr:
+        if isinstance(node, Fold) and node.monoid == "max":
+            pair = pairs.get((node.bound, node.parts[0]))
+            return pair.whole if pair is not None else node
+        return node
+
+    return tuple(transform(root, change) for root in roots)
+
+
+def share_moments(roots: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Where a sum is folded in float64 for a variance, the sum in float32 is that one, rounded."""
+    wide = {}
+    for node in walk(*roots):
+        if isinstance(node, Fold) and node.monoid == "sum" and node.dtype == "float64":
+            part = node.parts[0]
+            if isinstance(part, Op) and part.name == "cast":
+                wide[node.bound, part.args[0]] = node
+
+    def change(node: Expr) -> Expr:
+        if isinstance(node, Fold) and node.monoid == "sum" and node.dtype == "float32":
+            found = wide.get((node.bound, node.parts[0]))
+            return Op("cast", (found,), "float32") if found is not None else node
+        return node
+
+    return tuple(transform(root, change) for root in roots)
+
+
+def online(roots: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Soft-max's two folds in one pass."""
+    rule = [Rule("one-pass soft-max", online_soft_max)]
+    return share_soft_max([simplified(root, rule) for root in roots])
+
+
+def moments(roots: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Mean and variance in one pass."""
+    rule = [Rule("one-pass moments", one_pass_moments)]
+    return share_moments([simplified(root, rule) for root in roots])
+
+
+def reciprocals(roots: Sequence[Expr]) -> tuple[Expr, ...]:
+    """One division where many elements have the same divisor."""
+    return tuple(simplified(root, [Rule("hoist the reciprocal", hoist_reciprocal)]) for root in roots)
