@@ -60,7 +60,18 @@ def inspect(
         constants=known.constants,
         docstring=known.docstring,
         quirks=_without_doubles(known, found),
+        refusal=_with_reason(found.refusal, known),
     )
+
+
+def _with_reason(refusal: str | None, known: ProblemFacts) -> str | None:
+    """The refusal as a sentence; of random output the line that draws it, where the text shows one."""
+    if not refusal:
+        return None
+    if refusal.split()[0] not in ("forward", "get_inputs", "get_init_inputs"):
+        refusal = refusal[0].upper() + refusal[1:]
+    random = next((quirk for quirk in known.quirks if quirk.name == "random"), None)
+    return f"{refusal} ({random.detail})." if random and "random" in refusal else refusal
 
 
 def _listen(jailed: Jailed, observe: Observe) -> ProblemFacts:
@@ -80,7 +91,7 @@ def _listen(jailed: Jailed, observe: Observe) -> ProblemFacts:
         return ProblemFacts(refusal=f"Its process answered something else than facts ({fault}).")
     except ChannelBroken:
         ended = jailed.wait(5.0)
-        said = jailed.output.strip()[-600:]
+        said = jailed.output.partition("Fatal Python error")[0].strip()[-600:]
         return ProblemFacts(
             refusal=f"The reference's process {ended.words}." + (f" It printed:\n{said}" if said else "")
         )

@@ -109,8 +109,9 @@ def _check_contract(tree: ast.Module) -> None:
     _check_model(classes)
     defined = {node.name: node for node in _top_level(tree) if isinstance(node, ast.FunctionDef)}
     assigned = set(_assigned_names(tree))
+    literals = {target.id for node in tree.body for target, value in _pairs(node) if literal_value(value) is not None}
     for name, what in REQUIRED_FUNCTIONS.items():
-        if name in defined:
+        if name in defined and name not in literals:
             _check_no_arguments(defined[name])
         elif name in assigned:
             raise BadProblem(f"{name} must be a function (def {name}(): ...) that {what}.")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,7 +15,6 @@ from apps.kernels.facts import ProblemFacts, Quirk, TensorFact
 from apps.kernels.inside import graphs, reach
 from apps.kernels.inside.oracle import Oracle, Refused
 from apps.kernels.inside.sizing import NotSized, Sizes, sizes_of
-from apps.kernels.inside.source import explain
 from apps.kernels.jail.channel import Channel
 from apps.kernels.plain import Plain, to_plain
 
@@ -37,7 +39,7 @@ def main(channel: Channel, payload: Plain) -> None:
     except Refused as refusal:
         facts = ProblemFacts(refusal=_trimmed(str(refusal)))
     except Exception as problem:
-        facts = ProblemFacts(refusal=_trimmed("The reference raises " + explain(problem)))
+        facts = ProblemFacts(refusal=_trimmed(f"The reference raises {_words(problem)}."))
     channel.send({"facts": to_plain(facts)})
 
 
@@ -65,8 +67,6 @@ def describe(channel: Channel, payload: Plain, say: Say) -> ProblemFacts:
 
 
 def _with_graph(base: ProblemFacts, model: torch.nn.Module, inputs: tuple[Any, ...]) -> ProblemFacts:
-    import dataclasses
-
     output_bytes = sum(fact.bytes for fact in base.outputs)
     try:
         program = graphs.export(model, inputs)
@@ -107,17 +107,27 @@ def _first_that_fits(payload: Plain) -> dict[str, Plain] | None:
 
 
 def _too_large(inputs: int, judging: int, room: int, fitting: dict[str, Plain] | None) -> str:
-    needs = f", judging it needs {gigabytes(judging)}" if judging else ""
-    words = f"Too large for this host: its inputs take {gigabytes(inputs)}{needs}; there is room for {gigabytes(room)}."
+    needs = f", judging it needs {size(judging)}" if judging else ""
+    words = f"Too large for this host: its inputs take {size(inputs)}{needs}; there is room for {size(room)}."
     if not fitting:
         return words + " Choose smaller sizes."
     settings = " ".join(f"{name}={value}" for name, value in fitting.items())
     return f"{words} It would fit with {settings}."
 
 
-def gigabytes(count: int) -> str:
-    """Bytes in GB (1e9) with three digits."""
-    return f"{count / 1e9:.3g} GB" if count < 1e12 else f"{count / 1e9:,.0f} GB"
+def size(count: int) -> str:
+    """Bytes with a decimal unit: 200 GB, 33.6 MB."""
+    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= factor:
+            return f"{count / factor:,.0f} {unit}" if count >= 100 * factor else f"{count / factor:.3g} {unit}"
+    return f"{count} bytes"
+
+
+def _words(problem: BaseException) -> str:
+    """An error as the problem raised it, with the last of its own lines that led there."""
+    own = [frame for frame in traceback.extract_tb(problem.__traceback__) if Path(frame.filename).name == "problem.py"]
+    where = f" (line {own[-1].lineno}: {own[-1].line})" if own else ""
+    return f"{type(problem).__name__}: {problem}".strip().rstrip(".:") + where
 
 
 # --- facts ------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from apps.kernels.inside import toolchain, values
+from apps.kernels.inside import extensions, toolchain, values
 from apps.kernels.inside.phases import close_building
 from apps.kernels.inside.source import explain, load_module
 from apps.kernels.jail.channel import BYTES, HEADER, Channel, ChannelBroken
@@ -46,6 +46,8 @@ def main(channel: Channel, payload: Plain) -> None:
         else:
             toolchain.unpack(channel.files[BUILT])
             toolchain.prepare(payload)
+            if payload["role"] == "candidate":
+                extensions.install(real_headers=bool((payload.get("extra") or {}).get("real_headers")))
             module_name, class_name = CLASSES[payload["role"]]
             module = load_module(module_name, payload["source"])
             channel.send({"stage": "imported"})

@@ -7,6 +7,7 @@ the kernel lets ordinary users have one). Where neither works the jail does with
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,17 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime")
 PROCESSORS = "/sys/devices/system/cpu"
 NOBODY = 65534
+
+
+def _mounts_of_this_process() -> str:
+    """The identity of the mount namespace this process lives in, empty where the kernel doesn't show it."""
+    try:
+        return os.readlink("/proc/self/ns/mnt")  # noqa: PTH115 - a magic link
+    except OSError:
+        return ""
+
+
+_FIRST_MOUNTS = _mounts_of_this_process()  # the host's: whoever imports this has not separated yet
 
 SEPARATE = (
     syscalls.CLONE_NEWNS | syscalls.CLONE_NEWNET | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWPID
@@ -45,6 +57,9 @@ def build_root(place: str, read_only: Sequence[str], disk_bytes: int, owner: int
 
     `read_only` are bound at their own names. Returns whether /proc could be mounted (some containers don't let it).
     """
+    if _mounts_of_this_process() == _FIRST_MOUNTS:
+        # Going on would take the root away from every process of this machine.
+        raise OSError(errno.EPERM, "a root is built in a mount namespace of its own only")
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
     root = Path(place)
