@@ -131,8 +131,8 @@ def fail_hopeless(run_id: int) -> bool:
     with transaction.atomic():
         hopeless = Run.objects.filter(_free(now), pk=run_id, fruitless__gte=FRUITLESS_LIMIT)
         broke = Event.objects.filter(run_id=run_id, kind="released", level=Level.ERROR).order_by("-seq").first()
-        last = broke.text if broke is not None else "Its worker went silent each time."
-        reason = f"{FRUITLESS_LIMIT} attempts in a row came to no new step. {last} Look at the agents' log, then run it again."
+        last = broke.text.rstrip(".") + "." if broke is not None else "Its worker went silent each time."
+        reason = f"{FRUITLESS_LIMIT} attempts in a row came to no new step. {last} See the log, then run it again."
         if not hopeless.update(
             state=RunState.FAILED, reason=reason, finished_at=now, claim=None, claim_expires_at=None, doing=""
         ):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import logging
 import signal
 import sys
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,7 @@ class Command(BaseCommand):
             overrides = _overrides(options["overrides"])
             self._check(source, overrides, options)
             _prepare_database()
+            _log_to_file()
             run = self._optimised(source, overrides, options)
         except Refused as refusal:
             raise CommandError(refusal.message, returncode=2) from None
@@ -215,8 +218,27 @@ def _rows(path: Path, source: str, overrides: Overrides) -> tuple[Problem, Sizin
 
 
 def _prepare_database() -> None:
-    """Bring the database to this version's tables, making it where there is none."""
+    """Make the tables where there are none yet. Raises `Refused` for a database of another version.
+
+    Such a one is not touched from here: starting PRAGMA keeps a copy first.
+    """
     settings.VAR.mkdir(parents=True, exist_ok=True)
     executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        call_command("migrate", verbosity=0, interactive=False)
+    if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        return
+    if executor.loader.applied_migrations:
+        raise Refused(
+            f"The database in {settings.VAR} is of an older version. Start PRAGMA once (make run), which keeps a copy and "
+            "brings it up to date, or name another place in PRAGMA_VAR."
+        )
+    call_command("migrate", verbosity=0, interactive=False)
+
+
+def _log_to_file() -> None:
+    """What modules log goes beside the other processes' logs: this terminal shows the run."""
+    place = settings.VAR / "log"
+    place.mkdir(parents=True, exist_ok=True)
+    handler = RotatingFileHandler(place / "optimize.log", maxBytes=4_000_000, backupCount=2)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().handlers[:] = [handler]
+    logging.getLogger().setLevel(logging.INFO)
