@@ -1,0 +1,151 @@
+"""Each process of the house is killed in turn: it is started anew, jobs go on, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.processes.census import wait_until
+from tests.processes.house import PROCESSES, ROOT, House, house
+
+pytestmark = pytest.mark.processes
+
+PROBLEM = """
+import os, time
+import torch
+from torch import nn
+
+SIZE = 256
+{extra}
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+def get_inputs():
+    return [torch.randn(SIZE)]
+
+def get_init_inputs():
+    return []
+"""
+SLOW = PROBLEM.format(extra="time.sleep(3)")
+HANGS = PROBLEM.format(extra="time.sleep(300)")
+
+
+@pytest.fixture(scope="module")
+def pragma() -> Iterator[House]:
+    """One house for all that can be done to it without stopping it."""
+    with house() as here:
+        here.start()
+        # Its ceilings are of no interest here, and measuring them takes the device for a quarter of a minute.
+        wait_until(lambda: here.rows("SELECT * FROM hosts_device"), "this machine did not join by itself")
+        yield here
+
+
+def ended(pragma: House, job: int) -> bool:
+    return pragma.job(job)["state"] in ("done", "failed", "cancelled")
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+def test_each_process_sees_what_it_needs_and_nothing_else(pragma: House) -> None:
+    station = environment_of(pragma.pid("station"))
+    assert "REDIS_URL" in station
+    assert not {"OPENAI_API_KEY", "PRAGMA_KEY", "DATABASE_URL", "PRAGMA_VAR", "EMAIL_URL"} & set(station)
+    web, agents, server = (environment_of(pragma.pid(name)) for name in ("web", "agents", "server"))
+    assert "OPENAI_API_KEY" in agents and "PRAGMA_KEY" in agents
+    assert "PRAGMA_KEY" in web and not {"OPENAI_API_KEY", "EMAIL_URL"} & set(web)
+    assert "EMAIL_URL" in server and not {"OPENAI_API_KEY", "PRAGMA_KEY"} & set(server)
+    assert "REDIS_URL" not in environment_of(pragma.pid("broker"))
+    jailed = [process for process in pragma.everybody() if process.is_jailed]
+    assert jailed and all(environment_of(process.pid) == {} for process in jailed)
+
+
+def test_a_second_start_names_the_first_ones_address(pragma: House) -> None:
+    said = pragma.command("-m", "pragma_web.supervisor")
+    assert f"already runs at http://127.0.0.1:{pragma.port}/" in said
+    said = pragma.command("tools/start.py")
+    assert f"already runs at http://127.0.0.1:{pragma.port}/" in said
+    assert pragma.is_whole()
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_killed_it_is_started_anew_and_the_job_in_hand_is_done(pragma: House, name: str) -> None:
+    pragma.wait_whole()
+    job = pragma.submit(f"killed-{name}", SLOW)
+    wait_until(
+        lambda: pragma.job(job)["state"] == "running" and pragma.job(job)["in_jail"], "the job did not begin", within=90
+    )
+    before, had = pragma.pid(name), pragma.everybody()
+    below = [process for process in had if process.is_jailed] if name == "station" else []
+    os.kill(before, signal.SIGKILL)
+    wait_until(lambda: pragma.pid(name) not in (0, before), f"{name} was not started anew")
+    wait_until(lambda: not [process for process in below if process.lives], "a jail outlives its station")
+    wait_until(lambda: ended(pragma, job), f"the job was not done: {pragma.job(job)}", within=60)
+    row = pragma.job(job)
+    assert (row["state"], row["error"]) == ("done", "")
+    assert row["attempt"] == (2 if name == "station" else 1)
+    assert f"{name}: killed by SIGKILL; starting it anew" in pragma.said()
+    pragma.wait_whole()
+
+
+def test_a_cancelled_jobs_jail_is_killed_and_the_station_is_not(pragma: House) -> None:
+    job, station = pragma.submit("cancelled", HANGS), pragma.pid("station")
+    wait_until(lambda: pragma.job(job)["in_jail"], "the job did not begin", within=90)
+    jailed = [process for process in pragma.everybody() if process.is_jailed]
+    script = pragma.var / "cancel.py"
+    script.write_text(
+        "import django\ndjango.setup()\nfrom apps.hosts import jobs\nfrom apps.hosts.models import Job\n"
+        f"assert jobs.cancel(Job.objects.get(pk={job}), 'enough')\n"
+    )
+    pragma.command(str(script))
+    assert pragma.job(job)["state"] == "cancelled"
+    wait_until(lambda: not [process for process in jailed if process.lives], "the jail still runs", within=10)
+    assert pragma.pid("station") == station
+
+
+def test_health_of_all_is_shown_in_one_place(pragma: House) -> None:
+    pragma.wait_whole()
+    said = pragma.command("manage.py", "health")
+    assert all(name in said for name in ("supervisor", "web", "agents", "server", "station"))
+    os.kill(pragma.pid("agents"), signal.SIGSTOP)
+    done = subprocess.run(
+        [sys.executable, "manage.py", "health"],
+        cwd=ROOT,
+        env=pragma.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    os.kill(pragma.pid("agents"), signal.SIGKILL)
+    assert done.returncode == 1
+    assert "does not answer" in done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_nothing_outlives_the_supervisor_however_it_ends(number: int) -> None:
+    with house() as here:
+        here.start()
+        job = here.submit("hangs", HANGS)
+        wait_until(lambda: here.job(job)["in_jail"], "the job did not begin", within=90)
+        had = here.everybody()
+        assert len([process for process in had if process.is_jailed]) >= 2
+        assert here.supervisor is not None
+        began = time.monotonic()
+        here.stop(number)
+        wait_until(lambda: not [process for process in had if process.lives], "orphans are left", within=5)
+        assert time.monotonic() - began < 25
+        here.start()
+        job = here.submit("after", PROBLEM.format(extra=""))
+        wait_until(lambda: ended(here, job), "the next start does not work", within=60)
+        assert here.job(job)["state"] == "done"
