@@ -3,8 +3,10 @@ import { installKeys } from "./keys.js";
 import { installTheme } from "./theme.js";
 import { installLink } from "./link.js";
 import { installForms } from "./forms.js";
+import { installScrolling } from "./scrolling.js";
 
 installKeys();
 installTheme();
 installLink();
 installForms();
+installScrolling();
