@@ -28,7 +28,12 @@ def judge(zygote: Zygote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ju
     monkeypatch.setattr(ruling, "static_rules", lambda _request: ())
 
     def judged(
-        problem: str, candidate: str, *, policy: Policy = Policy.KERNEL, tier: Tier = Tier.QUICK, deadline: float = 120.0
+        problem: str,
+        candidate: str,
+        *,
+        policy: Policy = Policy.KERNEL,
+        tier: Tier = Tier.QUICK,
+        deadline: float = 120.0,
     ) -> Evaluation:
         request = EvaluationRequest(
             problem, candidate, policy=policy, tier=tier, profile=False, deadline_seconds=deadline

@@ -26,7 +26,9 @@ class Cheat:
     deadline: float = 120.0
 
 
-def _cheat(name: str, source: str, *verdicts: Verdict, because: str = "", problem: str = SWISH, **more: object) -> Cheat:
+def _cheat(
+    name: str, source: str, *verdicts: Verdict, because: str = "", problem: str = SWISH, **more: object
+) -> Cheat:
     return Cheat(name, problem, source, verdicts, because, **more)  # type: ignore[arg-type]
 
 
@@ -123,7 +125,9 @@ extern "C" void later(const float* x, float* y, int64_t n) {
     ),
     _cheat(
         "honest for a second",
-        swish("if time.time() > self.t + 0.35: return torch.empty_like(x)\n" + HONEST_SWISH, init="self.t = time.time()"),
+        swish(
+            "if time.time() > self.t + 0.35: return torch.empty_like(x)\n" + HONEST_SWISH, init="self.t = time.time()"
+        ),
         INCORRECT,
     ),
     _cheat(

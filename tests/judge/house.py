@@ -44,7 +44,9 @@ extern "C" void swish(const float* __restrict x, float* __restrict y, int64_t n)
 """
 
 
-def candidate(c: str, forward: str, *, init: str = "pass", arguments: str = "x", more: str = "", methods: str = "") -> str:
+def candidate(
+    c: str, forward: str, *, init: str = "pass", arguments: str = "x", more: str = "", methods: str = ""
+) -> str:
     """A whole candidate from its C source and the body of forward."""
     model = (
         f"{textwrap.dedent(more)}\n"

@@ -100,7 +100,7 @@ def _floats(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, reduction
     error = _relative(theirs, clean, scale)
     excess = error - allowed.repeat_interleave(_chunk_size(clean.numel()))[: clean.numel()]
     worst = int(excess.argmax())
-    answer = {
+    answer: dict[str, Any] = {
         "passed": float(excess[worst]) <= 0,
         "error": float(error[worst]),
         "tolerance": float(allowed[worst // _chunk_size(clean.numel())]),

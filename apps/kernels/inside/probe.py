@@ -16,7 +16,7 @@ def look(channel: Channel, payload: Plain) -> None:
         {
             "uid": os.getuid(),
             "pid": os.getpid(),
-            "cwd": os.getcwd(),
+            "cwd": os.getcwd(),  # noqa: PTH109 - as the process sees it
             "environment": dict(os.environ),
             "torch": "torch" in sys.modules,
             "echo": payload,

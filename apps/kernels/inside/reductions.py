@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "dot", "mv", "addmv")
 
 
-class Counting(TorchDispatchMode):
+class Counting(TorchDispatchMode):  # type: ignore[misc]
     """While active, counts operators by name and keeps the longest reduction among them."""
 
     def __init__(self) -> None:
@@ -35,18 +35,16 @@ def _length(name: str, args: Any, result: Any) -> int:
     tensors = [a for a in args if isinstance(a, torch.Tensor)]
     if not tensors:
         return 1
+    first, last = tensors[0], tensors[-1]
     short = name.split(".")[1] if name.count(".") else name
-    if "convolution" in short and len(tensors) > 1:
-        weight = tensors[1]
-        return max(1, weight.numel() // max(1, weight.shape[0]))
-    if short in PRODUCTS:
-        return max(
-            1,
-            tensors[-1].shape[0] if short in ("mm", "addmm") else tensors[-1].shape[-2 if tensors[-1].ndim > 1 else 0],
-        )
-    if short.startswith("cum") or "norm" in short or "softmax" in short:
-        return max(1, max(tensors[0].shape, default=1))
     out = result[0] if isinstance(result, list | tuple) and result else result
-    if isinstance(out, torch.Tensor) and out.numel():
-        return max(1, tensors[0].numel() // out.numel())
-    return 1
+    length = 1
+    if "convolution" in short and len(tensors) > 1:
+        length = tensors[1].numel() // max(1, tensors[1].shape[0])
+    elif short in PRODUCTS:
+        length = last.shape[-2 if last.ndim > 1 else 0]
+    elif short.startswith("cum") or "norm" in short or "softmax" in short:
+        length = max(first.shape, default=1)
+    elif isinstance(out, torch.Tensor) and out.numel():
+        length = first.numel() // out.numel()
+    return max(1, int(length))

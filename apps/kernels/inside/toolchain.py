@@ -41,8 +41,9 @@ kept = os.path.join(HOME, digest)
 started = time.time()
 def record(code, cached):
     with open(os.path.join(HOME, {record!r}), "a") as file:
-        file.write(json.dumps(dict(compiler=REAL, arguments=arguments, directory=directory, output=out and os.path.join(directory, out),
-            seconds=time.time() - started, code=code, cached=cached)) + chr(10))
+        line = dict(compiler=REAL, arguments=arguments, directory=directory, code=code, cached=cached)
+        line.update(output=out and os.path.join(directory, out), seconds=time.time() - started)
+        file.write(json.dumps(line) + chr(10))
 linking = out is not None and "-E" not in arguments and "-" not in arguments and "-M" not in arguments
 if linking and os.path.isfile(kept):
     shutil.copyfile(kept, out)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from apps.kernels.jail import landlock, limits, namespaces, seccomp, syscalls
 from apps.kernels.jail.limits import Limits
 
+MODES = ("root", "user", "light")
 LIGHT_PROC = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm/overcommit_memory")
 
 
@@ -21,6 +22,10 @@ class Cell:
     read_only: tuple[str, ...]
     limits: Limits
     perturb: int = 0
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"no way to jail is called {self.mode!r}")
 
     @property
     def work(self) -> str:
@@ -56,7 +61,8 @@ def lock_in(cell: Cell) -> None:
     """Everything between the fork and foreign code. Raises OSError where the host can't do what the mode asks."""
     has_proc = True
     if cell.mode != "light":
-        has_proc = namespaces.build_root(cell.place, cell.read_only, cell.limits.disk_bytes, _owner_inside(cell))
+        disk, owner = cell.limits.disk_bytes, _owner_inside(cell)
+        has_proc = namespaces.build_root(cell.place, cell.read_only, disk, owner)
     os.chdir(cell.work)
     os.umask(0o077)
     set_environment(cell)

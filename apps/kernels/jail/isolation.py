@@ -103,7 +103,7 @@ def isolation(mode: str | None = None) -> tuple[Isolation, ...]:
 
 def compilers() -> dict[str, str]:
     """The C++ compilers found: name to path."""
-    found = {}
+    found: dict[str, str] = {}
     for name in ("g++", "clang++", *(f"clang++-{version}" for version in range(22, 13, -1))):
         path = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
         if path:
@@ -124,6 +124,6 @@ def seccomp_filters(pid: int) -> tuple[int, ...]:
 
 def _tasks(pid: int) -> list[str]:
     try:
-        return os.listdir(f"/proc/{pid}/task")
+        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - names are what is wanted
     except OSError:
         return []

@@ -57,7 +57,7 @@ def build_root(place: str, read_only: Sequence[str], disk_bytes: int, owner: int
 
     `read_only` are bound at their own names. Returns whether /proc could be mounted (some containers don't let it).
     """
-    if _mounts_of_this_process() == _FIRST_MOUNTS:
+    if os.getpid() != 1 or _mounts_of_this_process() == _FIRST_MOUNTS:
         # Going on would take the root away from every process of this machine.
         raise OSError(errno.EPERM, "a root is built in a mount namespace of its own only")
     mount(None, "/", None, MS_REC | MS_PRIVATE)

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 
 from apps.kernels.jail import namespaces
+from apps.kernels.jail.cell import MODES
 from apps.kernels.jail.jailed import Jailed
 from apps.kernels.jail.limits import Limits
 from apps.kernels.plain import Plain, to_plain
@@ -45,6 +46,8 @@ class Zygote:
     """
 
     def __init__(self, mode: str | None = None) -> None:
+        if mode is not None and mode not in MODES:
+            raise ValueError(f"no way to jail is called {mode!r}")
         self._wanted_mode = mode
         self.mode = mode or "light"
         self.torch = ""
@@ -65,7 +68,7 @@ class Zygote:
         self._place = tempfile.mkdtemp(prefix="pragma-jail-")
         Path(self._place).chmod(0o711)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-I", "-X", "faulthandler=0", "-c", BOOT, CODE_ROOT, str(theirs.fileno())]
+        command = [sys.executable, "-I", "-c", BOOT, CODE_ROOT, str(theirs.fileno())]
         self._process = subprocess.Popen(
             command,
             env={},

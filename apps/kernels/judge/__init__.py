@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from apps.kernels.judge.errors import HostCannotJudge, ProblemRefused
-from apps.kernels.judge.evaluate import evaluate
+from apps.kernels.judge.evaluate import compare_with_itself, evaluate
 
-__all__ = ["HostCannotJudge", "ProblemRefused", "evaluate"]
+__all__ = ["HostCannotJudge", "ProblemRefused", "compare_with_itself", "evaluate"]

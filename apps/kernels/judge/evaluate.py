@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ from apps.kernels.judge.checking import check
 from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemRefused
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.lock import device_lock
+from apps.kernels.judge.noise import read_noise
 from apps.kernels.judge.observing import observing
 from apps.kernels.judge.racing import race
 from apps.kernels.judge.session import Session
@@ -42,6 +44,40 @@ def evaluate(
     findings.rejections += ruling.static_rules(request)
     if findings.rejections:
         return findings.evaluation(Verdict.REJECTED, findings.rejections[0].detail)
+    return _on_this_device(request, problem.source, zygote, host, observe, findings, trusted=False)
+
+
+def compare_with_itself(
+    problem: str,
+    *,
+    zygote: Zygote | None = None,
+    deadline_seconds: float = 600.0,
+    observe: Callable[[Progress], None] = lambda _progress: None,
+) -> Evaluation:
+    """Judge a problem's reference against itself, in full: what this host calls noise. Never faster, never slower.
+
+    The only path on which code is timed without the policy: both sides are the problem's own. Raises as `evaluate`.
+    """
+    try:
+        source = read_problem(problem).source
+    except BadProblem as fault:
+        raise ProblemRefused(str(fault)) from None
+    same = re.sub(r"\bModel\b", "ModelNew", source)
+    request = EvaluationRequest(source, same, against=same, profile=False, deadline_seconds=deadline_seconds)
+    return _on_this_device(request, source, zygote, None, observe, Findings(request), trusted=True)
+
+
+def _on_this_device(
+    request: EvaluationRequest,
+    source: str,
+    zygote: Zygote | None,
+    host: HostReport | None,
+    observe: Callable[[Progress], None],
+    findings: Findings,
+    *,
+    trusted: bool,
+) -> Evaluation:
+    """Wait for the device, then judge on it."""
     try:
         with ExitStack() as stack:
             own = zygote or stack.enter_context(Zygote())
@@ -57,7 +93,7 @@ def evaluate(
             )
             findings.split["waiting for the device"] = time.monotonic() - waiting
             findings.started = time.monotonic()
-            return _judge(request, problem.source, own, host, observe, findings)
+            return _judge(request, source, own, host, observe, findings, trusted=trusted)
     except (JailFailed, ZygoteFailed) as failure:
         raise HostCannotJudge(str(failure)) from None
 
@@ -77,15 +113,20 @@ def _judge(
     host: HostReport | None,
     observe: Callable[[Progress], None],
     findings: Findings,
+    *,
+    trusted: bool,
 ) -> Evaluation:
     started = time.monotonic()
     observe(Progress("check", "running the reference"))
-    with Session(request, source, zygote, observe, split=findings.split) as session:
+    with Session(request, source, zygote, observe, trusted=trusted, split=findings.split) as session:
         session.spend("oracle", started)
         findings.describe_environment(zygote, session.threads)
         try:
             seconds = check(session, findings)
-            found = race(session, findings, seconds, host.noise if host else {})
+            noise = {**read_noise(), **(host.noise if host else {})}
+            found = race(session, findings, seconds, noise)
+            if trusted:
+                return findings.evaluation(Verdict.CORRECT)
             ruling.judge_floor(session, findings, host)
             with observing(session, found.block) as observed:
                 ruling.judge_what_ran(session, findings, observed)

@@ -17,18 +17,19 @@ from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.oracle import PUBLIC_SEED
 from apps.kernels.judge.runner import Options, Runner
 from apps.kernels.judge.session import Session
-from apps.kernels.judge.timing import Group, Timer, block_size, estimate
+from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, estimate
 
 GROUPS = 8
 COMPILED_GROUPS = 3
 PAIRS = 30
 FEWEST_PAIRS = 5
 LOOKS = (8, 12, 16, 22, 30)
-WARM_SECONDS = 0.25
+WARM_SECONDS, QUICK_WARM_SECONDS = 0.25, 0.12
 OTHER_WEIGHTS_GROUPS = (2, 5)
 CHECKED_WHOLE = 2
 CHECKED_PAGES = 2
 EMPTY_WINDOWS = 15
+AIM_SECONDS = 45.0  # of a full judgement, when its timing should be done
 
 
 @dataclass
@@ -50,11 +51,18 @@ def race(session: Session, findings: Findings, call_seconds: float, noise: dict[
         found.empty_us = _empty_window(session)
         found.block = block_size(session, max(call_seconds - found.empty_us / 1e6, 1e-6))
         count = GROUPS if session.full else 1
+        checking = 0.0
         for index in range(count):
             session.tell("time", f"processes {index + 1} of {count}", index / count)
+            begun = time.monotonic()
             with _group(session, findings, found, index) as group:
-                _run(session, timer, group)
+                # a second a group at least; more where starting processes has left more of the aim
+                spent = time.monotonic() - begun
+                each = (AIM_SECONDS - (begun - session.started)) / (count - index) - spent - checking
+                _run(session, timer, group, max(1.0, each))
+                checked = time.monotonic()
                 timer.check(group, CHECKED_PAGES)
+                checking = time.monotonic() - checked
                 found.groups.append(group)
     finally:
         timer.close()
@@ -62,14 +70,15 @@ def race(session: Session, findings: Findings, call_seconds: float, noise: dict[
     return found
 
 
-def _run(session: Session, timer: Timer, group: Group) -> None:
+def _run(session: Session, timer: Timer, group: Group, seconds: float) -> None:
+    """The rounds of one group; `seconds` is what a full judgement can give it."""
     started = time.monotonic()
     timer.settle(group)
     checked = ("candidate", "reference") if session.request.against else ("candidate",)
     if session.full:
         timer.rounds(group, 2, 0, checked)
-        pair = sum(times[-1] * group.block for times in group.times.values()) / 1e6
-        pairs = max(FEWEST_PAIRS, min(PAIRS, round(PAIRS * 0.06 / max(pair, 1e-9))))
+        a_round = (time.monotonic() - started) / (2 + SETTLING_ROUNDS)
+        pairs = max(FEWEST_PAIRS, min(PAIRS, round(seconds / max(a_round, 1e-9))))
         timer.rounds(group, max(1, pairs - 2), CHECKED_WHOLE, checked)
     else:
         for look in LOOKS:
@@ -89,13 +98,18 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
     altered = session.full and index in OTHER_WEIGHTS_GROUPS and bool(session.oracle.problem.state)
     if altered:
         seed = set_other_weights(session, findings.missing)
+    warm = WARM_SECONDS if session.full else QUICK_WARM_SECONDS
     placements = max(2, found.block + (1 if found.block > 1 else 0))
     runners: dict[str, Runner] = {}
 
     def start(name: str, role: str, source: str) -> None:
-        options = Options(role=role, source=source, placements=placements, warm_seconds=WARM_SECONDS, seed=seed)
-        runners[name] = session.runner(options)
-        runners[name].name = name
+        options = Options(role=role, source=source, placements=placements, warm_seconds=warm, seed=seed)
+        against = name == "reference" and bool(session.request.against)
+        fresh = against and not session.against_artefacts.tar
+        runners[name] = runner = session.runner(options, first=fresh)
+        runner.name = name
+        if fresh:
+            session.against_artefacts = runner.built
 
     try:
         request = session.request
@@ -165,7 +179,7 @@ def summarise(found: Race, noise: dict[str, float], *, full: bool) -> Timing:
         speedup_over_compiled=_speedup(with_compiled, "compiled", margin, full=full),
         outcome=outcome,
         window_us=round(found.empty_us, 1) if found.empty_us else None,
-        notes=tuple([*found.notes, *_notes(found)]),
+        notes=(*found.notes, *_notes(found)),
         samples=tuple(group.samples(index) for index, group in enumerate(groups)),
     )
 

@@ -43,6 +43,7 @@ class Session:
     zygote: Zygote
     observe: Callable[[Progress], None]
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    trusted: bool = False  # the candidate is the reference itself, to see this host's noise: no policy, no floor
     split: dict[str, float] = field(default_factory=dict)
     artefacts: Artefacts = field(default_factory=Artefacts)
     against_artefacts: Artefacts = field(default_factory=Artefacts)

@@ -1,0 +1,123 @@
+"""A/A: the same code against itself must never be called faster or slower.
+
+    python bench/aa.py [--problems 10] [--judgements 5] [--seconds 3000] [--out FILE] [PROBLEM.py ...]
+
+Each problem's reference is judged against itself in full: both sides run a copy of the problem's own class. Prints a
+row a judgement, then the largest ratio by kind of call; results are kept in --out, so that a second start goes on where
+the first ended. Exit code 0 if nothing was called faster or
+slower, 1 otherwise. `--calibrate` writes what was seen as this host's noise, from which margins are taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from apps.kernels.jail import Zygote
+from apps.kernels.judge import HostCannotJudge, ProblemRefused, compare_with_itself
+from apps.kernels.judge.noise import keep_noise
+from apps.kernels.judge.statistics import kind_of_call
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> int:
+    """Judge, print, sum up."""
+    options = _options()
+    paths = [Path(p) for p in options.paths] or sorted((ROOT / "problems").glob("**/*.py"))[: options.problems]
+    kept = _read(options.out)
+    started = time.monotonic()
+    print(
+        f"{'problem':32} {'#':>2} {'kind':>13} {'ms':>9} {'ratio':>8} {'99.9% interval':>20} {'outcome':>13} {'s':>5}"
+    )
+    with Zygote() as zygote:
+        for path in paths:
+            for number in range(options.judgements):
+                key = f"{path.name}#{number}"
+                if key not in kept:
+                    if time.monotonic() - started > options.seconds:
+                        print(f"stopped after {options.seconds} s; start again to go on")
+                        return _sum_up(kept, options.calibrate)
+                    kept[key] = _judge(path, zygote)
+                    _write(options.out, kept)
+                _print(path.name, number, kept[key])
+    return _sum_up(kept, options.calibrate)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", help="problems; by default those in problems/")
+    parser.add_argument("--problems", type=int, default=10, help="how many of problems/")
+    parser.add_argument("--judgements", type=int, default=5, help="of each problem")
+    parser.add_argument("--seconds", type=float, default=3600, help="start no judgement after this long")
+    parser.add_argument("--out", type=Path, default=ROOT / "var" / "aa.json", help="where results are kept")
+    parser.add_argument("--calibrate", action="store_true", help="write the noise seen as this host's")
+    return parser.parse_args()
+
+
+def _judge(path: Path, zygote: Zygote) -> dict[str, object]:
+    started = time.monotonic()
+    try:
+        found = compare_with_itself(path.read_text(encoding="utf-8"), zygote=zygote)
+    except (ProblemRefused, HostCannotJudge) as refusal:
+        return {"refused": str(refusal).splitlines()[0]}
+    speedup = found.timing.speedup
+    if speedup is None or speedup.decision_interval is None or found.timing.candidate is None:
+        return {"refused": f"{found.verdict.value}: {found.detail[:120]}"}
+    return {
+        "ms": found.timing.candidate.median_ms,
+        "ratio": speedup.median,
+        "interval": list(speedup.decision_interval),
+        "outcome": found.timing.outcome.value if found.timing.outcome else "none",
+        "seconds": time.monotonic() - started,
+    }
+
+
+def _print(name: str, number: int, row: dict[str, object]) -> None:
+    if "refused" in row:
+        print(f"{name:32} {number:2} {row['refused']}")
+        return
+    low, high = row["interval"]  # type: ignore[misc]
+    print(
+        f"{name:32} {number:2} {kind_of_call(float(str(row['ms'])) / 1000):>13} {row['ms']:9.4f} {row['ratio']:8.4f} "
+        f"{low:9.4f} .. {high:7.4f} {row['outcome']:>13} {row['seconds']:5.0f}",
+        flush=True,
+    )
+
+
+def _sum_up(kept: dict[str, dict[str, object]], calibrate: bool) -> int:
+    rows = [row for row in kept.values() if "ratio" in row]
+    wrong = [row for row in rows if row["outcome"] in ("faster", "slower")]
+    by_kind: dict[str, list[float]] = {}
+    for row in rows:
+        by_kind.setdefault(kind_of_call(float(str(row["ms"])) / 1000), []).append(
+            abs(math.log(float(str(row["ratio"]))))
+        )
+    for kind, found in by_kind.items():
+        print(
+            f"{kind}: {len(found)} judgements, |ratio - 1| median {statistics.median(found):.2%}, largest {max(found):.2%}"
+        )
+    print(f"{len(rows)} judgements, {len(wrong)} called faster or slower; {len(kept) - len(rows)} could not be judged")
+    if calibrate and rows:
+        print(f"kept as this host's noise in {keep_noise({kind: max(found) for kind, found in by_kind.items()})}")
+    return 1 if wrong or not rows else 0
+
+
+def _read(path: Path) -> dict[str, dict[str, object]]:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _write(path: Path, kept: dict[str, dict[str, object]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(kept, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
