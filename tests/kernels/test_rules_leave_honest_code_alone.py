@@ -88,7 +88,7 @@ FORWARDS = {
     "an extension function named like torch's": "return ext.softmax(x)",
     "another named matmul": "return ext.matmul(x, self.weight)",
     "a ctypes function named exp": "LIB.exp(x.data_ptr())\nreturn x",
-    "set and dict methods": "seen = set()\nseen.add(x.shape)\nbest = max(3, min(4, 5))\nreturn LIB.f(sum([1, 2]), abs(-1), best)",
+    "set and dict methods": "seen = set()\nseen.add(x.shape)\nreturn LIB.f(sum([1, 2]), abs(-1), max(3, min(4, 5)))",
     "string arithmetic": "name = 'a' + 'b' * 2\nreturn LIB.f(name)",
     "a view and its transpose": "y = x.view(-1, 4).t().unsqueeze(0).expand(2, -1, -1)\nreturn LIB.f(y.data_ptr())",
     "slicing": "head = x[:, : self.rows // 2]\nreturn LIB.f(head.data_ptr(), head.stride(0))",
@@ -99,7 +99,7 @@ FORWARDS = {
     "pointers in arithmetic": "p = x.data_ptr() + 4 * x.element_size()\nreturn LIB.f(p)",
     "threads asked for": "return LIB.f(x.data_ptr(), torch.get_num_threads())",
     "weights handed over": "return LIB.f(self.weight.data_ptr(), self.linear.weight.data_ptr(), self.linear.bias.data_ptr())",
-    "a walrus and a loop": "for i in range(x.shape[0]):\n    if (r := i % 2) and -i < 0:\n        LIB.f(r)\nreturn x.new_empty(1)",
+    "a walrus and a loop": "for i in range(x.shape[0]):\n    if (r := i % 2) and -i < 0:\n        LIB.f(r)\nreturn x",
     "comparing with None": "if x is None or self.weight is None:\n    raise ValueError('x')\nreturn LIB.f(x.data_ptr())",
     "ctypes casts": "return LIB.f(ctypes.c_void_p(x.data_ptr()), ctypes.c_float(0.5), ctypes.byref(ctypes.c_int(1)))",
     "math on numbers": "return LIB.f(math.sqrt(2.0 / math.pi) * 0.5, math.exp(-1), x.data_ptr())",
@@ -125,20 +125,20 @@ AROUND = {
     "getattr with a literal": "dtype = getattr(torch, 'float32')",
     "environment for OpenMP": "os.environ.setdefault('OMP_PROC_BIND', 'close')",
     "a text about cheating": "HELP = 'torch.compile(model) and gc.get_objects() are not used'",
-    "a dataclass with fields": "from dataclasses import dataclass\n@dataclass\nclass Plan:\n    rows: int = 4\n    cols: int = 4 * 2",
+    "a dataclass with fields": "from dataclasses import dataclass\n@dataclass\nclass Plan:\n    rows: int = 4 * 2",
 }
 
 CPP = {
     "apostrophes and digits": "int64_t n = 1'000'000; char c = '\"'; // it's torch::relu(x)",
     "strings": 'const char* text = "cblas_sgemm(system(\\"x\\"))"; int at_exp = 3;',
-    "own functions named like libraries'": "static void sgemm(const float* a) {} void run(const float* a) { sgemm(a); expf(1.f); }",
-    "own struct methods": "struct Acc { float sum() const { return 1; } float max() const { return 2; } };\nfloat f(Acc a) { return a.sum() + a.max(); }",
+    "own functions named like libraries'": "static void sgemm(const float* a) {}\nvoid f(const float* a) { sgemm(a); }",
+    "own struct methods": "struct Acc { float sum() const { return 1; } };\nfloat f(Acc a) { return a.sum(); }",
     "std functions": "float f(float x) { return std::exp(x) + std::max(x, 0.f) + std::abs(x) + std::tanh(x); }",
     "threads that are joined": "void f() { std::thread t([]{}); t.join(); }",
     "flush-to-zero that is put back": "void f() { auto old = _mm_getcsr(); _mm_setcsr(old | 0x8040); _mm_setcsr(old); }",
-    "detaching a tensor": "torch::Tensor f(torch::Tensor x) { std::vector<std::thread> t; std::thread u([]{}); u.join(); return x.detach(); }",
+    "detaching a tensor": "torch::Tensor f(torch::Tensor x) { std::thread u([]{}); u.join(); return x.detach(); }",
     "a namespace of its own": "namespace mine { namespace at { void relu(float) {} } } void g() { mine::at::relu(1.f); }",
-    "checks and options": "torch::Tensor f(torch::Tensor x) { auto o = torch::TensorOptions().dtype(torch::kFloat32); return torch::empty({x.size(0)}, o); }",
+    "checks and options": "auto o = torch::TensorOptions().dtype(torch::kFloat32); auto y = torch::empty({2}, o);",
     "execution policies and executors": "void executor(int); void f() { executor(1); my.system(2); }",
 }
 

@@ -35,7 +35,6 @@ _NOT_OURS = re.compile(
     r"torch::|at::|c10::|py::|pybind11|\bAT_\w+|\bTORCH_\w+|C10_\w+|'Tensor'|has no member|No such file or directory"
     r"|no match for .operator|Scalar|brief|static assertion|no matching function|could not convert|cannot convert"
 )
-_GENERIC = re.compile(r"No such file or directory")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,7 +157,7 @@ def _build_briefly(extension: Extension, home: Path, directory: Path) -> bool:
     include = home / "include"
     _write_headers(include)
     try:
-        _build(extension, directory, ["-I", str(include), f"-DTORCH_EXTENSION_NAME={extension.name}"], [])
+        _build(extension, directory, ["-isystem", str(include), f"-DTORCH_EXTENSION_NAME={extension.name}"], [])
     except CompilerFailed as failure:
         if not blames_header(str(failure)):
             raise
@@ -224,7 +223,10 @@ def _run(command: Sequence[str], directory: Path, verbose: bool) -> None:
     except subprocess.TimeoutExpired:
         raise CompilerFailed(f"the compiler took more than {COMPILE_SECONDS:.0f} s") from None
     if done.returncode:
-        raise CompilerFailed((done.stderr or f"exit code {done.returncode}")[:LONGEST_LOG])
+        said = done.stderr.replace("\N{LEFT SINGLE QUOTATION MARK}", "'").replace(
+            "\N{RIGHT SINGLE QUOTATION MARK}", "'"
+        )
+        raise CompilerFailed((said or f"exit code {done.returncode}")[:LONGEST_LOG])
     if verbose and done.stderr:
         print(done.stderr[:LONGEST_LOG], flush=True)
 

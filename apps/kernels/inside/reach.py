@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -35,21 +36,28 @@ def elements_reached(node: FxNode) -> int:
 
 
 def _mark(node: FxNode, marks: torch.Tensor) -> None:
+    """Follow a value's uses with a view of the input's marks in the value's own shape."""
     for user in node.users:
-        if _is_view(user):
-            target: Any = user.target
-            view = target(marks, *user.args[1:], **user.kwargs)
-            if isinstance(view, torch.Tensor):
-                _mark(user, view)
-            else:
-                for part in view:
-                    part.fill_(True)
-        elif not _by_index(user, node):
-            marks.fill_(True) if not _overlapping(marks) else marks.copy_(torch.ones_like(marks))
+        if user.target is operator.getitem or _by_index(user, node):
+            continue
+        if not _is_view(user):
+            _fill(marks)
+            continue
+        target: Any = user.target
+        view = target(marks, *user.args[1:], **user.kwargs)
+        if isinstance(view, torch.Tensor):
+            _mark(user, view)
+            continue
+        for part in user.users:  # a split: each of its parts that is taken
+            assert part.target is operator.getitem
+            _mark(part, view[part.args[1]])
 
 
-def _overlapping(marks: torch.Tensor) -> bool:
-    return any(step == 0 and size > 1 for step, size in zip(marks.stride(), marks.shape, strict=True))
+def _fill(marks: torch.Tensor) -> None:
+    for axis in reversed(range(marks.dim())):
+        if marks.stride(axis) == 0 and marks.size(axis) > 1:
+            marks = marks.select(axis, 0)  # an expanded view: one of its copies is all of them
+    marks.fill_(True)
 
 
 def _is_view(node: FxNode) -> bool:

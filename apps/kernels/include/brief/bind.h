@@ -39,12 +39,10 @@ template <class Result, class... Arguments> PyObject* entry(PyObject* self, PyOb
         return invoke(function, given, std::index_sequence_for<Arguments...>{});
     } catch (const PythonError&) {
         return nullptr;
-    } catch (const std::bad_alloc&) {
-        return PyErr_NoMemory();
-    } catch (const std::out_of_range& problem) {
+    } catch (const c10::IndexError& problem) {
         PyErr_SetString(PyExc_IndexError, problem.what());
-    } catch (const std::invalid_argument& problem) {
-        PyErr_SetString(PyExc_ValueError, problem.what());
+    } catch (const c10::NotImplementedError& problem) {
+        PyErr_SetString(PyExc_NotImplementedError, problem.what());
     } catch (const std::exception& problem) {
         PyErr_SetString(PyExc_RuntimeError, problem.what());
     } catch (...) {

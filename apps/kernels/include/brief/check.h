@@ -73,6 +73,12 @@ namespace c10 {
 struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+struct IndexError : Error {
+    using Error::Error;
+};
+struct NotImplementedError : Error {
+    using Error::Error;
+};
 }  // namespace c10
 
 // Thrown as C++ exceptions, so that they may come from any thread that is joined, with or without the interpreter's lock.

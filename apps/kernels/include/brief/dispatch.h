@@ -11,7 +11,9 @@
     [&] {                                                                                       \
         const ::at::ScalarType brief_type_ = (given);                                           \
         switch (brief_type_) {                                                                  \
-            cases default : AT_ERROR('"', name, "\" not implemented for '", brief_type_, "'");  \
+            cases default                                                                       \
+                : throw ::c10::NotImplementedError(                                             \
+                      ::at::brief::joined('"', name, "\" not implemented for '", brief_type_, "'")); \
         }                                                                                       \
     }()
 #define AT_DISPATCH_FLOATING_TYPES(given, name, ...) \

@@ -148,8 +148,9 @@ class Tensor {
         return values;
     }
     size_t wrapped(int64_t axis) const {
-        TORCH_CHECK(axis >= -dim() && axis < dim(), "Dimension out of range (expected to be in range of [", -dim(), ", ",
-                    dim() - 1, "], but got ", axis, ")");
+        if (axis < -dim() || axis >= dim())
+            throw c10::IndexError(brief::joined("Dimension out of range (expected to be in range of [", -dim(), ", ", dim() - 1,
+                                                "], but got ", axis, ")"));
         return static_cast<size_t>(axis < 0 ? axis + dim() : axis);
     }
     int64_t integer(const char* method) const {

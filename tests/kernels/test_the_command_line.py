@@ -1,0 +1,165 @@
+"""`python -m apps.kernels` as scripts use it: exit codes, JSON on standard output, logs beside it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.kernels.cli.complete import complete
+from apps.kernels.cli.evaluating import evaluation_json
+from apps.kernels.cli.inputs import read_settings
+from apps.kernels.evaluation import Evaluation, Policy, Tier, Verdict
+from apps.kernels.facts import ProblemFacts
+from apps.kernels.plain import from_plain
+
+ROOT = Path(__file__).parents[2]
+SOFTSIGN = ROOT / "problems" / "elementwise" / "softsign.py"
+CANDIDATE = '''
+import ctypes, os, subprocess, tempfile
+import torch
+from torch import nn
+
+SOURCE = r"""
+#include <cmath>
+#include <cstdint>
+extern "C" void softsign(const float* x, float* y, int64_t n) {
+    #pragma omp parallel for simd
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] / (1.0f + std::abs(x[i]));
+}
+"""
+DIRECTORY = tempfile.mkdtemp()
+with open(os.path.join(DIRECTORY, "kernel.cpp"), "w") as file:
+    file.write(SOURCE)
+FLAGS = ["-O3", "-march=native", "-fopenmp", "-shared", "-fPIC"]
+subprocess.run([os.environ.get("CXX", "g++"), *FLAGS, "kernel.cpp", "-o", "kernel.so"], cwd=DIRECTORY, check=True)
+LIB = ctypes.CDLL(os.path.join(DIRECTORY, "kernel.so"))
+LIB.softsign.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        LIB.softsign(x.data_ptr(), y.data_ptr(), x.numel())
+        return y
+'''
+DESIGNED = {  # what scripts read, by path
+    "schema", "verdict", "policy", "tier", "rejections", "library_calls", "setup.seconds", "setup.bytes", "build.seconds",
+    "build.log", "correctness.trials", "correctness.passed", "correctness.max_error", "correctness.tolerance", "robustness",
+    "timing.reference.median_ms", "timing.reference.ci95_ms", "timing.compiled_reference.median_ms",
+    "timing.candidate.median_ms", "timing.speedup.median", "timing.speedup.ci95", "timing.speedup.decision_interval",
+    "timing.speedup.level", "timing.speedup.margin", "timing.speedup.aa", "timing.outcome", "profile.tier",
+    "profile.metrics", "profile.roofline", "profile.bottleneck", "isolation", "environment", "seconds",
+}  # fmt: skip
+
+
+def run(*arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "apps.kernels", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, input=stdin, capture_output=True, text=True, timeout=120, check=False)
+
+
+def at(data: Any, path: str) -> Any:
+    for key in path.split("."):
+        data = data[key]
+    return data
+
+
+def test_inspect_prints_facts_that_read_back() -> None:
+    done = run("inspect", SOFTSIGN, "--json", "--set", "batch_size=2", "--set", "features=2**4")
+    assert done.returncode == 0
+    facts = from_plain(ProblemFacts, json.loads(done.stdout))
+    assert facts.inputs[0].shape == (2, 16)
+    assert facts.graph is not None
+    assert "inspect: graph" in done.stderr
+
+
+def test_inspect_for_people_names_what_there_is() -> None:
+    done = run("inspect", "-", stdin=SOFTSIGN.read_text())
+    assert done.returncode == 0
+    assert "batch_size=64  features=65536" in done.stdout
+    assert "aten.div.Tensor(x, add)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["inspect", "nowhere.py"], "Can't read nowhere.py: No such file"),
+        (["inspect", str(SOFTSIGN), "--set", "width=3"], "no constant width"),
+        (["inspect", str(SOFTSIGN), "--set", "batch_size"], "NAME=VALUE"),
+        (["inspect", str(SOFTSIGN), "--set", "batch_size=many"], "takes a whole number"),
+        (["evaluate", "nowhere.py", "nowhere.py"], "Can't read nowhere.py"),
+        (["evaluate", str(SOFTSIGN), str(SOFTSIGN)], "no class ModelNew"),
+        (["evaluate", str(SOFTSIGN), "-", "--language", "rust"], "invalid choice: 'rust'"),
+        (["evaluate", str(SOFTSIGN), "-", "--language", "cuda"], "cuda can't be judged yet"),
+        (["evaluate", str(SOFTSIGN), "-", "--set", "nothing=1"], "no constant nothing"),
+        (["selftest"], "no self-test yet"),
+        (["selftest", "--json"], "no self-test yet"),
+        ([], "COMMAND"),
+        (["paint"], "invalid choice"),
+    ],
+)
+def test_bad_usage_and_input_leave_with_2(arguments: list[str], says: str) -> None:
+    done = run(*arguments, stdin=CANDIDATE)
+    assert done.returncode == 2
+    assert says in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_a_syntax_error_leaves_with_2_and_shows_the_caret(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text("class Model(:\n    pass\n")
+    done = run("evaluate", broken, "-", stdin=CANDIDATE)
+    assert done.returncode == 2
+    assert "Syntax error in line 1" in done.stderr and "^" in done.stderr
+
+
+def test_an_error_is_one_json_object_too_with_every_key() -> None:
+    done = run("evaluate", SOFTSIGN, "nowhere.py", "--json")
+    assert done.returncode == 2
+    said = json.loads(done.stdout)
+    assert said["verdict"] is None and "nowhere.py" in said["error"]
+    for path in DESIGNED:
+        at(said, path)
+
+
+def test_every_key_is_there_at_every_depth() -> None:
+    said = evaluation_json(Evaluation(Verdict.REJECTED, Policy.KERNEL, Tier.QUICK))
+    for path in DESIGNED:
+        at(said, path)
+    assert said["verdict"] == "rejected" and said["error"] is None
+    assert said["timing"]["speedup"] == dict.fromkeys(("median", "ci95", "decision_interval", "level", "margin", "aa"))
+    assert said["rejections"] == said["profile"]["metrics"] == []
+    assert said["schema"] == complete(None, Evaluation)["schema"] == 1
+
+
+def test_settings_are_read_as_python_s_literals() -> None:
+    given = ["a=4096", "b=1e-5", "c=True", "d=text", "e=2**10", "f= -3", "g=a=b", "h='x'"]
+    values = read_settings(given)
+    assert values == {"a": 4096, "b": 1e-5, "c": True, "d": "text", "e": 1024, "f": -3, "g": "a=b", "h": "x"}
+
+
+@pytest.mark.judge
+def test_evaluate_gives_a_verdict_and_its_exit_code(tmp_path: Path) -> None:
+    right, wrong, cheat = tmp_path / "right.py", tmp_path / "wrong.py", tmp_path / "cheat.py"
+    right.write_text(CANDIDATE)
+    wrong.write_text(CANDIDATE.replace("1.0f + std::abs", "1.1f + std::abs"))
+    cheat.write_text(CANDIDATE.replace("return y", "return x / (1 + torch.abs(x))"))
+    small = ["--tier", "quick", "--no-profile", "--json", "--set", "features=512"]
+
+    done = run("evaluate", SOFTSIGN, right, *small)
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["verdict"]) == (0, "correct"), done.stderr
+    assert said["timing"]["speedup"]["median"] > 0 and said["timing"]["outcome"] is None
+    assert "build:" in done.stderr
+
+    done = run("evaluate", SOFTSIGN, wrong, *small)
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "incorrect")
+
+    done = run("evaluate", SOFTSIGN, cheat, *small)
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["verdict"]) == (1, "rejected")
+    assert said["rejections"][0]["where"].startswith("line ")
