@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import BrowserContext
+from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.conftest import sign_in
-from tests.browser.pictures import pictures
+from tests.browser.pictures import Picture, pictures
 
 AXE = Path(settings.BASE) / "node_modules" / "axe-core" / "axe.min.js"
-RULES = {
-    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
-}
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+RULES = {"resultTypes": ["violations"], "runOnly": {"type": "tag", "values": TAGS}}
+# The number of a line is as high as the line: WCAG 2.5.8 excepts targets whose size the text around them decides.
+SCOPE = {"exclude": [".code .no a", ".log td.n a"]}
+# The other theme and the narrow window are looked at where each kind of content stands once.
+IN_THE_DARK = {"sign-in", "runs", "launch", "run", "run-log", "version-profile", "version-wrong", "compare", "hosts"}
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm ci")
@@ -23,22 +26,28 @@ RULES = {
 def test_no_page_breaks_a_rule_of_accessibility(
     context: BrowserContext, base: str, world: dict[str, Any], theme: str, width: int
 ) -> None:
-    sign_in(context, base, world["person"])
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
     broken = []
     for shot in pictures(world):
-        if not shot.signed_in:
+        if theme == "dark" and shot.name not in IN_THE_DARK:
             continue
-        page.goto(shot.address)
-        if shot.click.startswith("key:"):
-            page.keyboard.press(shot.click.removeprefix("key:"))
-        elif shot.click:
-            page.locator(shot.click).first.click()
-        page.evaluate(AXE.read_text())
-        found = page.evaluate("rules => axe.run(document, rules)", RULES)
-        for violation in found["violations"]:
-            where = "; ".join(node["html"][:110] for node in violation["nodes"][:3])
-            broken.append(f"{shot.name}: {violation['id']}: {violation['help']}: {where}")
+        if shot.signed_in:
+            sign_in(context, base, world["person"])
+        broken += _broken(page, shot)
     assert broken == []
+
+
+def _broken(page: Page, shot: Picture) -> list[str]:
+    page.goto(shot.address)
+    if shot.click.startswith("key:"):
+        page.keyboard.press(shot.click.removeprefix("key:"))
+    elif shot.click:
+        page.locator(shot.click).first.click()
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("([scope, rules]) => axe.run(scope, rules)", [SCOPE, RULES])
+    return [
+        f"{shot.name}: {one['id']}: {one['help']}: " + "; ".join(node["html"][:110] for node in one["nodes"][:3])
+        for one in found["violations"]
+    ]
