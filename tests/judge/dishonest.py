@@ -226,7 +226,8 @@ extern "C" void product(const float* x, const float* w, const float* b, float* y
         candidate(
             """
 extern "C" void swish(const float* x, float* y, int64_t n) { for (int64_t i = 0; i < n; ++i) {
-  float v = x[i] / (1.0f + std::exp(-x[i])); uint32_t b; std::memcpy(&b, &v, 4); b &= 0xFFFFE000u; std::memcpy(y + i, &b, 4); } }
+  float v = x[i] / (1.0f + std::exp(-x[i])); uint32_t b; std::memcpy(&b, &v, 4); b &= 0xFFFFE000u;
+  std::memcpy(y + i, &b, 4); } }
 """,
             HONEST_SWISH,
         ),
@@ -324,6 +325,18 @@ MISBEHAVING = [
             """
 extern "C" void swish(const float* x, float* y, int64_t n) { float s = 0; for (int64_t i = 0; i < n + 4096; ++i) {
   float v = x[i] / (1.0f + std::exp(-x[i])); if (i < n) y[i] = v; else s += v; } if (s == 123.0f) y[0] = s; }
+""",
+            HONEST_SWISH,
+        ),
+        CRASHED,
+        because="isn't its own",
+    ),
+    _cheat(
+        "writes past its output's end",
+        candidate(
+            """
+extern "C" void swish(const float* x, float* y, int64_t n) { for (int64_t i = 0; i < n; ++i)
+  y[i] = x[i] / (1.0f + std::exp(-x[i])); for (int64_t i = n; i < n + 32; ++i) y[i] = 0; }
 """,
             HONEST_SWISH,
         ),

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from apps.kernels.inside import extensions, toolchain, values
+from apps.kernels.inside import extensions, guard, toolchain, values
 from apps.kernels.inside.phases import close_building
 from apps.kernels.inside.source import explain, load_module
 from apps.kernels.jail.channel import BYTES, HEADER, Channel, ChannelBroken
@@ -44,6 +44,8 @@ def main(channel: Channel, payload: Plain) -> None:
         if payload["role"] == "empty":
             model: Any = _empty_model(payload["outputs"], payload["output_tree"])
         else:
+            if payload["guard"]:
+                guard.install()
             toolchain.unpack(channel.files[BUILT])
             toolchain.prepare(payload)
             if payload["role"] == "candidate":

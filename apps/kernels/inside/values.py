@@ -125,13 +125,14 @@ def guarded(fd: int, offset: int, size: int, *, writable: bool = False) -> Any:
 
     Read-only and shared, unless `writable`: then a private copy, to find out who writes to its inputs.
     """
-    reserved = _map(None, size + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    reserved = map_memory(None, size + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
     access, kind = (PROT_READ | PROT_WRITE, MAP_PRIVATE) if writable else (PROT_READ, MAP_SHARED)
-    address = _map(reserved + GUARD, size, access, kind | MAP_FIXED, fd, offset)
+    address = map_memory(reserved + GUARD, size, access, kind | MAP_FIXED, fd, offset)
     return (ctypes.c_char * size).from_address(address)
 
 
-def _map(address: int | None, size: int, access: int, kind: int, fd: int, offset: int) -> int:
+def map_memory(address: int | None, size: int, access: int, kind: int, fd: int, offset: int) -> int:
+    """mmap(2); raises OSError."""
     found = _libc.mmap(address, size, access, kind, fd, offset)
     if found is None or found == ctypes.c_void_p(-1).value:
         raise OSError(ctypes.get_errno(), "mmap")

@@ -70,6 +70,7 @@ def _runner(session: Session, findings: Findings, *, first: bool = False, seed: 
         source=session.request.candidate,
         warm_seconds=0.0,
         perturb=PERTURB,
+        guard=True,
         observe=first,
         seed=seed,
         extra={"real_headers": session.request.real_headers},

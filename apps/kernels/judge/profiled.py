@@ -109,7 +109,7 @@ def built_libraries(built: Artefacts, mappings: Sequence[Mapping], directory: Pa
                 continue
             path = directory / f"{len(found)}-{PurePosixPath(name).name}"
             path.write_bytes(_content(tar, members[name]))
-            run, source = _compilation(built.compilations, mapping.path, members)
+            run, source = _compilation(built.compilations, "/" + name, members)
             command = (run.compiler, *run.arguments) if run and source else ()
             text = _content(tar, members[source]).decode(errors="replace") if source else ""
             found.append(BuiltLibrary(path, command, text, mapping.inode))
@@ -119,11 +119,15 @@ def built_libraries(built: Artefacts, mappings: Sequence[Mapping], directory: Pa
 def _compilation(
     runs: Sequence[Compilation], library: str, members: dict[str, tarfile.TarInfo]
 ) -> tuple[Compilation | None, str]:
-    """The run that made the library and the source among the members, or None and an empty name."""
+    """The run that made the library and the source among the members, or None and an empty name.
+
+    `library` is its path within the candidate's directory, with a leading slash: seen from outside, the directory that the
+    candidate names may have another name.
+    """
     for by_name in (True, False):
         for run in runs:
             made = os.path.join(run.directory, run.output or "")  # noqa: PTH118
-            beside = os.path.dirname(made) == os.path.dirname(library)  # noqa: PTH120
+            beside = os.path.dirname(made).endswith(os.path.dirname(library))  # noqa: PTH120
             if not (os.path.basename(made) == os.path.basename(library) if by_name else beside):  # noqa: PTH119
                 continue
             for argument in run.arguments:

@@ -46,6 +46,7 @@ class Options:
     perturb: int = 0
     observe: bool = False
     private: bool = False
+    guard: bool = False  # pages that can't be touched around every tensor; slow, so for checking only
     seed: int = PUBLIC_SEED
     extra: Plain = None
 
@@ -132,6 +133,7 @@ class Runner:
             "placements": [[place.plain() for place in row] for row in self.places],
             "observe": options.observe,
             "private": options.private,
+            "guard": options.guard,
             "compilers": compilers(),
             "extra": options.extra,
         }
