@@ -139,7 +139,8 @@ class Placing:
         unroll = self.schedule.accumulators if folding and lanes > 1 else 1
         while unroll > 1 and unroll * lanes > axis.extent:
             unroll //= 2
-        if self.schedule.streaming:
+        # A tile that reaches back, so as to be whole, begins anywhere.
+        if self.schedule.streaming and (whole or axis.extent % lanes == 0):
             body = tuple(_streamed(s, axis, lanes) if isinstance(s, Store) else s for s in body)
         return Vec(axis, lanes, unroll, body)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.agents.builtin.form import (
@@ -18,6 +18,7 @@ from apps.agents.builtin.form import (
     axes_of,
 )
 from apps.agents.builtin.index import Index, joined
+from apps.agents.builtin.names import safe_name
 from apps.agents.ports import CannotWrite
 from apps.kernels.facts import Graph, Node, TensorFact
 from apps.kernels.plain import Plain
@@ -28,7 +29,8 @@ Lowering = Callable[["Call"], "Def | tuple[Def | None, ...]"]
 
 @dataclass(frozen=True)
 class Meaning:
-    """A problem as definitions. `inputs` are the graph's, in its order; each tensor among them is the buffer of its name."""
+    """A problem as definitions. `inputs` are the graph's, in its order, under names that are safe in a candidate; each
+    tensor among them is the buffer of its name."""
 
     inputs: tuple[TensorFact, ...]
     outputs: tuple[Def, ...]
@@ -100,7 +102,9 @@ def read(graph: Graph) -> Meaning:
         if not isinstance(value, Def):
             raise CannotWrite("One of its outputs is not a tensor.")
         outputs.append(value)
-    return Meaning(graph.inputs, tuple(outputs), graph.nested, dict(graph.constants))
+    inputs = tuple(replace(fact, name=safe_name(fact.name)) for fact in graph.inputs)
+    constants = {safe_name(name): values for name, values in graph.constants.items()}
+    return Meaning(inputs, tuple(outputs), graph.nested, constants)
 
 
 def _check(graph: Graph, table: dict[str, Lowering]) -> None:
@@ -137,7 +141,7 @@ def _input(fact: TensorFact, graph: Graph) -> Operand:
             return Def(axes, Const(values[0], COMPUTED[fact.dtype]), fact.dtype)
         offset = joined(tuple(Index.of(axis) for axis in axes), fact.shape)
         elements = len(values)
-    return Def(axes, Load(Buffer(fact.name, fact.dtype, elements), offset), fact.dtype)
+    return Def(axes, Load(Buffer(safe_name(fact.name), fact.dtype, elements), offset), fact.dtype)
 
 
 def _resolve(arg: Plain, results: dict[str, tuple[Operand, ...]]) -> Operand:

@@ -12,6 +12,8 @@ from apps.agents.builtin.index import Index
 
 # A value used once is written where it is used, unless the line would become longer than this.
 LONGEST_TEXT = 70
+# Loop variables within vectors, which the printer writes itself: lanes, tiles, accumulators.
+COUNTERS = ("l", "t", "u")
 _LETTERS = {"float32": "F", "float64": "D", "int32": "I", "int64": "J", "bool": "I"}
 
 
@@ -22,7 +24,7 @@ class Expressions:
         self.polynomials = polynomials
         self.pieces: dict[str, None] = {}
         self.aliases: dict[str, str] = {}
-        self.taken: Counter[str] = Counter()
+        self.taken: Counter[str] = Counter(COUNTERS)
         self.uses: Counter[Expr] = Counter()
         self.counted: set[Expr] = set()
         self.expect(roots)
@@ -42,9 +44,13 @@ class Expressions:
 
     def fresh(self, stem: str) -> str:
         """A name that is not taken: stem, stem1, stem2, .."""
-        number = self.taken[stem]
-        self.taken[stem] += 1
-        return f"{stem}{number or ''}"
+        while True:
+            number = self.taken[stem]
+            self.taken[stem] += 1
+            name = f"{stem}{number or ''}"
+            if not number or not self.taken[name]:
+                self.taken[name] += bool(number)
+                return name
 
     def vector_type(self, dtype: str, lanes: int) -> str:
         """The C++ type of `lanes` elements; a plain number for one."""

@@ -26,7 +26,7 @@ from apps.agents.builtin.nest import (
 )
 
 INCLUDES = ("cmath", "cstdint", "cstring", "type_traits", "algorithm", "utility")
-_LOOP_NAMES = "ijklmnop"
+_LOOP_NAMES = "ijkmnop"
 # Partly unrolled by name rather than by flag, so that accumulators stay in registers.
 MOST_UNROLLED = 16
 

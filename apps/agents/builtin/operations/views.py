@@ -125,14 +125,14 @@ def cat(call: Call) -> Def:
     dtype, axes = COMPUTED[call.out.dtype], axes_of(call.out.shape)
     along = _dimension(call, 1, len(axes))
     body: Expr = Const(0 if dtype not in ("float32", "float64") else 0.0, dtype)
-    begin = call.out.shape[along]
+    end = call.out.shape[along]
     for number, part in enumerate(reversed(parts)):
-        begin -= part.shape[along]
+        begin = end - part.shape[along]
         indices = tuple(Index.of(axis) - begin if i == along else Index.of(axis) for i, axis in enumerate(axes))
-        inside = within(part, indices, None)
-        chosen = Op("le", (Const(begin, "int64"), Position(Index.of(axes[along]))), "bool")
+        inside = element(Def(axes, within(part, indices, None), part.dtype), axes, dtype)
+        chosen = Op("le", (Const(end, "int64"), Position(Index.of(axes[along]))), "bool")
         body = inside if number == 0 else op("select", chosen, body, inside)
-        body = Op("cast", (body,), dtype) if body.dtype != dtype else body
+        end = begin
     return Def(axes, body, call.out.dtype)
 
 
