@@ -81,6 +81,23 @@ CACHED = [
     )
 ]
 
+CACHED.append(
+    _cheat(
+        "answers kept by rows",
+        swish(
+            "y = torch.empty_like(x)\nfor i in range(x.shape[0]):\n"
+            "    key = tuple(x[i, :3].tolist())\n"
+            "    if key not in self.kept:\n"
+            "        LIB.swish(P(x[i]), P(y[i]), N(x.shape[1]))\n        self.kept[key] = y[i].clone()\n"
+            "    ctypes.memmove(y[i].data_ptr(), self.kept[key].data_ptr(), x.shape[1] * 4)\n"
+            "return y",
+            init="self.kept = {}",
+        ),
+        INCORRECT,
+        REJECTED,
+    )
+)
+
 LATE = [
     _cheat(
         "work left to a Python thread",

@@ -15,7 +15,9 @@ from apps.kernels.inside import values
 from apps.kernels.jail.channel import Channel, ChannelBroken
 from apps.kernels.plain import Plain
 
-EXPECT, RAW = 0, 1
+EXPECT, RAW, BANK = 0, 1, 2
+PATTERN = (1 << 16) - 15  # a prime, so that rows of any usual length meet the pattern in different places
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 CHUNK = 1024  # outputs are judged against the scale of their neighbourhood, this many elements in a row
 OWN_ERROR_FACTOR = 8.0  # multiple of torch's own error that is allowed
 ULPS = 8.0  # units in the last place, at the neighbourhood's scale
@@ -31,7 +33,37 @@ def main(channel: Channel, payload: Plain) -> None:
             message = channel.receive()
         except ChannelBroken:
             return
+        if "mix" in message:
+            torch.set_num_threads(1)  # threads that go on spinning would disturb the window that follows
+            channel.send(mix(channel, message))
+            continue
+        torch.set_num_threads(int(payload["threads"]))
         channel.send(compare(channel, message))
+
+
+def mix(channel: Channel, message: Plain) -> Plain:
+    """Element by element from one of two sets of inputs, by a secret pattern that repeats after PATTERN elements."""
+    bank = mmap.mmap(channel.files[BANK], 0)
+    for base, donor, into, seed in message["mix"]:
+        generator = torch.Generator().manual_seed(seed)
+        pattern = torch.randint(0, 2, (PATTERN,), generator=generator, dtype=torch.uint8).bool()
+        for (size, item), one, two, out in zip(message["specs"], base, donor, into, strict=True):
+            _mix_tensor(bank, pattern, size // item, WORDS[item], one, two, out)
+    return {"mixed": len(message["mix"])}
+
+
+def _mix_tensor(
+    bank: mmap.mmap, pattern: torch.Tensor, count: int, dtype: torch.dtype, one: int, two: int, out: int
+) -> None:
+    if count == 0:
+        return
+    first, second, result = (torch.frombuffer(bank, dtype=dtype, count=count, offset=at) for at in (one, two, out))
+    whole = count // PATTERN * PATTERN
+    if whole:
+        rows = (t[:whole].view(-1, PATTERN) for t in (first, second, result))
+        left, right, into = rows
+        torch.where(pattern, left, right, out=into)
+    torch.where(pattern[: count - whole], first[whole:], second[whole:], out=result[whole:])
 
 
 def compare(channel: Channel, message: Plain) -> Plain:

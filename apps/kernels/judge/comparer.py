@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.kernels.jail import ChannelBroken, ChannelTimeout, Limits, Zygote
+from apps.kernels.judge.content import MixOrder
 from apps.kernels.judge.errors import HostCannotJudge
 from apps.kernels.judge.memory import SharedMemory, TensorSpec, contiguous_stride, pack
 from apps.kernels.judge.oracle import Answer, Oracle
@@ -41,7 +43,7 @@ class Comparer:
     def __init__(self, zygote: Zygote, oracle: Oracle, limits: Limits, threads: int) -> None:
         self.oracle = oracle
         self.raw = SharedMemory("raw", 0)
-        files = (oracle.expect.fd, self.raw.fd)
+        files = (oracle.expect.fd, self.raw.fd, oracle.bank.fd)
         self.jailed = zygote.spawn(
             "apps.kernels.inside.comparer:main", {"threads": threads}, limits=limits, files=files
         )
@@ -75,6 +77,12 @@ class Comparer:
         outputs = [{**spec.plain(), "got": at, "exact": exact, "own": own} for spec, at, exact, own in rows]
         said = self._ask({"outputs": outputs, "reduction": self.oracle.problem.reduction})
         return _summary(said["outputs"])
+
+    def mix(self, orders: Sequence[MixOrder]) -> None:
+        """Write mixtures of two sets of inputs each into the bank."""
+        specs = [[spec.bytes, spec.item] for spec in self.oracle.problem.inputs]
+        plain = [[list(o.base), list(o.donor), list(o.into), o.seed] for o in orders]
+        self._ask({"mix": plain, "specs": specs})
 
     def close(self) -> None:
         """End it and free its memory."""

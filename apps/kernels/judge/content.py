@@ -1,85 +1,115 @@
 """What the inputs hold: a bank of drawn sets, and a secret mixture of two of them for each call.
 
 Every element of a mixture was drawn for its own position, so what a problem asks of its inputs by position still
-holds. A call's mixture differs from the last call's everywhere, so an old answer, whole or in part, is wrong.
+holds; which of two sets gives it is decided element by element, under a secret seed. No row of one call is a row of
+another, so an answer kept from before, whole or by rows, is wrong.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from apps.kernels.judge.memory import Place, SharedMemory, TensorSpec
+from apps.kernels.judge.memory import Place, SharedMemory
 from apps.kernels.judge.oracle import Oracle
 
 _random = secrets.SystemRandom()
 
 
-@dataclass(frozen=True)
-class Cut:
-    """Bytes [start, end) of tensor `tensor` come from the donor."""
+class Mixer(Protocol):
+    """Whoever does the mixing: array work, so not the judge itself."""
 
-    tensor: int
-    start: int
-    end: int
+    def mix(self, orders: Sequence[MixOrder]) -> None:
+        """Write each mixture to its place in the bank."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One call's inputs: a set of the bank, and the parts that a second set gives. It can be made again at any time."""
+    """One call's inputs: a set of the bank, and a seed that says where another set's elements take its elements' place.
+
+    It can be made again at any time. Without a seed it is the base set alone.
+    """
 
     base: int
     donor: int
-    cuts: tuple[Cut, ...] = ()
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class MixOrder:
+    """One mixture: offsets of both sets' tensors in the bank, and of where the result goes."""
+
+    base: tuple[int, ...]
+    donor: tuple[int, ...]
+    into: tuple[int, ...]
+    seed: int
 
 
 class Contents:
-    """Draws the bank and writes recipes into arenas and, for the oracle, into the question's slot."""
+    """Draws the bank, mixes, and writes what was mixed into arenas and, for the oracle, into the question's slot."""
 
-    def __init__(self, oracle: Oracle, slots: int) -> None:
+    def __init__(self, oracle: Oracle, mixer: Mixer, slots: int) -> None:
         self.oracle = oracle
+        self.mixer = mixer
         self.slots = slots  # slot 0 is the throw-away set of the build phase
+        self.mixing = True
         self._last = -1
+        self._staged: dict[Recipe, int] = {}
 
     def draw_all(self, how: str = "as given") -> None:
-        """Fill slots 1 to the last under secret seeds."""
+        """Fill slots 1 to the last under secret seeds, and see whether mixtures of them can be judged."""
         for slot in range(1, self.slots):
             self.oracle.draw(slot, how)
+        self._staged.clear()
+        self.mixing = self._can_be_mixed()
 
     def new(self) -> Recipe:
         """A recipe unlike the last one."""
         base = _random.choice([s for s in range(1, self.slots) if s != self._last])
         donor = _random.choice([s for s in range(1, self.slots) if s != base])
         self._last = base
-        cuts = tuple(cut for i, spec in enumerate(self.oracle.problem.inputs) for cut in _cuts(i, spec))
-        return Recipe(base, donor, cuts)
+        return Recipe(base, donor, secrets.randbits(48) if self.mixing else None)
+
+    def stage(self, recipes: Sequence[Recipe]) -> None:
+        """Mix these now, at once; they stay until others are staged."""
+        wanted = [recipe for recipe in recipes if recipe.seed is not None]
+        first = self.oracle.slots + 1
+        self.oracle.bank.grow((first + len(wanted)) * self.oracle.slot_bytes)
+        self._staged = {recipe: first + i for i, recipe in enumerate(wanted)}
+        orders = [
+            MixOrder(
+                tuple(self.oracle.slot(recipe.base)),
+                tuple(self.oracle.slot(recipe.donor)),
+                tuple(self.oracle.slot(slot)),
+                recipe.seed or 0,
+            )
+            for recipe, slot in self._staged.items()
+        ]
+        if orders:
+            self.mixer.mix(orders)
 
     def write(self, recipe: Recipe, arena: SharedMemory, places: tuple[Place, ...]) -> None:
         """Put it where a runner will read it."""
-        self._write(recipe, arena, [place.at for place in places])
+        self._copy(recipe, arena, [place.at for place in places])
 
     def ask(self, recipe: Recipe) -> None:
         """Put it where the oracle will read it."""
-        self._write(recipe, self.oracle.bank, self.oracle.slot(self.oracle.slots))
+        self._copy(recipe, self.oracle.bank, self.oracle.slot(self.oracle.slots))
 
-    def _write(self, recipe: Recipe, memory: SharedMemory, offsets: list[int]) -> None:
+    def _copy(self, recipe: Recipe, memory: SharedMemory, offsets: list[int]) -> None:
+        if recipe.seed is not None and recipe not in self._staged:
+            self.stage([recipe])
+        source = self.oracle.slot(recipe.base if recipe.seed is None else self._staged[recipe])
         bank = self.oracle.bank.view
-        base, donor = self.oracle.slot(recipe.base), self.oracle.slot(recipe.donor)
-        for spec, at, source in zip(self.oracle.problem.inputs, offsets, base, strict=True):
-            memory.view[at : at + spec.bytes] = bank[source : source + spec.bytes]
-        for cut in recipe.cuts:
-            at, source = offsets[cut.tensor], donor[cut.tensor]
-            memory.view[at + cut.start : at + cut.end] = bank[source + cut.start : source + cut.end]
+        for spec, at, start in zip(self.oracle.problem.inputs, offsets, source, strict=True):
+            memory.view[at : at + spec.bytes] = bank[start : start + spec.bytes]
 
-
-def _cuts(index: int, spec: TensorSpec) -> list[Cut]:
-    """Whole rows of a contiguous tensor of numbers, in several secret places; together about half of it."""
-    if not spec.is_float or not spec.contiguous or not spec.shape or spec.numel < 2:
-        return []
-    rows = spec.shape[0] if len(spec.shape) > 1 else spec.numel
-    row_bytes = spec.bytes // max(1, rows)
-    if rows < 2 or row_bytes == 0:
-        return []
-    count = min(8, rows // 2)
-    edges = sorted(_random.sample(range(rows + 1), 2 * count))
-    return [Cut(index, edges[2 * i] * row_bytes, edges[2 * i + 1] * row_bytes) for i in range(count)]
+    def _can_be_mixed(self) -> bool:
+        """Whether the reference takes a mixture as it takes a set as drawn (a matrix to invert may not let itself)."""
+        self.ask(Recipe(1, 1))
+        drawn = self.oracle.try_answer()
+        self.ask(Recipe(1, 2, secrets.randbits(48)))
+        mixed = self.oracle.try_answer()
+        return mixed is not None and (mixed.finite or drawn is None or not drawn.finite)

@@ -146,6 +146,15 @@ class Oracle:
         own = [int(place["own"]) for place in self._places]
         return Answer(exact, own, bool(said["finite"]), double, float(said["seconds"]))
 
+    def try_answer(self) -> Answer | None:
+        """The answer to the question, or None where the reference can't take these inputs."""
+        try:
+            return self.answer()
+        except ProblemRefused:
+            if self.jailed.ended is not None:
+                raise
+            return None
+
     def set_state(self, seed: int = PUBLIC_SEED, alter: int | None = None) -> None:
         """Write the state that models constructed under `seed` shall have; `alter` seeds other weights."""
         places = {item.name: item.at for item in self.problem.state}

@@ -66,7 +66,7 @@ class Session:
             )
         threads = self.threads if problem.output_bytes > SMALL_OUTPUT else 1
         self.comparer = Comparer(self.zygote, self.oracle, limits, threads)
-        self.contents = Contents(self.oracle, BANK_SLOTS)
+        self.contents = Contents(self.oracle, self.comparer, BANK_SLOTS)
         state = sum(item_bytes for item_bytes in (self.oracle.state_bytes,))
         need = 12 * (problem.input_bytes + problem.output_bytes + state)
         self.limits = Limits(

@@ -98,6 +98,7 @@ class Timer:
         names = list(group.runners)
         _random.shuffle(names)
         recipes = [self.session.contents.new() for _ in range(group.block)]
+        self.session.contents.stage(recipes)
         some = next(iter(group.runners.values()))
         order = _random.sample(range(len(some.places)), group.block)
         keep = 2 if _random.random() < 0.2 else 1
