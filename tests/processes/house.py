@@ -20,7 +20,6 @@ from typing import Any
 from tests.processes.census import Seen, descendants, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-PROCESSES = ("broker", "web", "agents", "server", "station")
 SECRETS = {"OPENAI_API_KEY": "sk-not-real", "PRAGMA_KEY": "k" * 60, "EMAIL_URL": "smtp://mail"}
 
 SUBMIT = """
@@ -58,7 +57,7 @@ class House:
         self.environment = inherited | SECRETS | {"PRAGMA_VAR": str(var), "PRAGMA_PORT": str(port)}
         self.environment |= {"PRAGMA_LOCKS": str(var), "PYTHONPATH": str(ROOT), "PRAGMA_STATION": "here"}
 
-    def command(self, *words: str) -> str:
+    def command(self, *words: str, seconds: float = 60) -> str:
         """What `python WORDS` says in this installation."""
         done = subprocess.run(
             [sys.executable, *words],
