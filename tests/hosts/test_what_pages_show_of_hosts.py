@@ -1,0 +1,63 @@
+"""What a host and its devices are doing, as pages show it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from apps.hosts import queries, registry
+from apps.hosts.models import Device, Host, Job, JobState
+from apps.kernels.plain import to_plain
+from apps.people.models import Person
+from apps.station.messages import ReportKind
+from tests.conftest import host_report
+from tests.hosts.conftest import Send, Station, Submit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_device_shows_its_job_and_how_many_wait(send: Send, submit: Submit, station: Station) -> None:
+    job, order = send("a")
+    submit("b")
+    urgent = submit("c", priority=4)
+    station.say(ReportKind.STARTED, order, 1)
+    view = queries.host_view("here")
+    (device,) = view.devices
+    assert (device.job, device.waiting, view.waiting) == (job, 2, 2)
+    assert device.seconds is not None and device.seconds >= 0
+    assert [waiting.key for waiting in queries.jobs_waiting(device.device)] == [urgent.key, "b"]
+
+
+def test_the_state_of_a_host_is_said_in_one_word(send: Send, station: Station, host: Host) -> None:
+    assert queries.host_view("here").state == "online"
+    send()
+    registry.drain(host)
+    assert queries.host_view("here").state == "draining"
+    Job.objects.update(state=JobState.DONE)
+    assert queries.host_view("here").state == "drained"
+    Host.objects.update(seen_at=timezone.now() - timedelta(minutes=1))
+    assert queries.host_view("here").state == "offline"
+
+
+def test_a_host_that_isolates_weakly_needs_permission(station: Station, host: Host, admin: Person) -> None:
+    Host.objects.update(report=to_plain(host_report()) | {"isolation_level": "weak"})
+    assert queries.host_view("here").needs_permission
+    registry.allow_weak_isolation(host, admin)
+    assert not queries.host_view("here").needs_permission
+
+
+def test_a_report_of_another_version_hides_no_host(station: Station, device: Device) -> None:
+    Host.objects.update(report={"schema": 99})
+    view = queries.host_view("here")
+    assert (view.report, view.state) == (None, "online")
+
+
+def test_many_hosts_cost_few_queries(station: Station, django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
+    for number in range(5):
+        host = Host.objects.create(name=f"h{number}", seen_at=timezone.now())
+        Device.objects.create(host=host, name="cpu", kind="cpu")
+    with django_assert_max_num_queries(10):
+        assert len(queries.host_views()) == 6
