@@ -46,6 +46,7 @@ class Placing:
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         self.known: frozenset[Fold] = frozenset()
+        self.tile_lanes = 1
 
     def place(self, targets: Sequence[Target]) -> list[Statement]:
         """Statements for targets that may be computed together. Raises `Stuck`."""
@@ -72,6 +73,8 @@ class Placing:
         piece = self._piece(vector, others, group) if vector is not None else None
         bound = frozenset(axes)
         if group.first:
+            if vector is not None:
+                self.tile_lanes = self._lanes(vector, group.tasks)
             body = self._inside([t.within(bound) for t in group.tasks], bound, known, vector)
         else:
             assert vector is not None
@@ -134,7 +137,8 @@ class Placing:
         self, axis: Axis, body: tuple[Store | Accumulate, ...], *, whole: bool, tasks: Sequence[_Task] = ()
     ) -> Vec:
         made = [_Task((axis,), s, (s.value,) if isinstance(s, Store) else s.fold.parts) for s in body]
-        lanes = self._lanes(axis, made)
+        # What is kept for a tile is laid out in vectors, which all loops over it share.
+        lanes = self._lanes(axis, made) if whole else self.tile_lanes
         folding = whole and any(isinstance(s, Accumulate) and axis in s.fold.bound for s in body)
         unroll = self.schedule.accumulators if folding and lanes > 1 else 1
         while unroll > 1 and unroll * lanes > axis.extent:
@@ -263,16 +267,23 @@ def _bound_axes(tasks: Sequence[_Task]) -> set[Axis]:
 
 def widest(tasks: Sequence[_Task], axis: Axis) -> int:
     """Bytes of the widest type computed with along an axis. A position cast to 32 bits is made in 32 bits."""
-    narrow = {
+    narrow: set[Expr] = {
         node.args[0]
         for node in walk(*(need for task in tasks for need in task.needs))
         if isinstance(node, Op) and node.name == "cast" and node.dtype == "int32" and isinstance(node.args[0], Position)
     }
+    narrow |= {task.statement.value for task in tasks if isinstance(task.statement, Store) and widens(task.statement)}
     size = 4
     for node in walk(*(need for task in tasks for need in task.needs)):
         if axis in node.axes and node not in narrow and node.dtype != "bool":
             size = max(size, SIZES[node.dtype])
     return size
+
+
+def widens(store: Store) -> bool:
+    """Whether a store only makes whole numbers of 64 bits of those of 32, which it can do by halves of a vector."""
+    value = store.value
+    return isinstance(value, Op) and value.name == "cast" and (value.args[0].dtype, value.dtype) == ("int32", "int64")
 
 
 def _work(tasks: Sequence[_Task]) -> int:
@@ -286,5 +297,7 @@ def _streamed(store: Store, axis: Axis, lanes: int) -> Store:
     aligned = store.offset.constant % lanes == 0 and store.offset.coefficient(axis) == 1
     for atom, step in store.offset.terms:
         aligned = aligned and (atom == axis or step % lanes == 0)
-    whole = bytes_ in (16, 32, 64) and store.buffer.dtype in ("float32", "float64", "int64", "int32")
+    whole = (
+        not widens(store) and bytes_ in (16, 32, 64) and store.buffer.dtype in ("float32", "float64", "int64", "int32")
+    )
     return replace(store, streaming=aligned and whole)

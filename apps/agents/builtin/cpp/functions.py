@@ -121,8 +121,15 @@ template <int L> inline auto load_truth(const uint8_t* p) {
 """, "load")  # fmt: skip
 _piece("store", """
 template <class T, class V> inline void store(T* p, V v) {
-  const like<T, V> w = convert<T>(v);
-  std::memcpy(p, &w, sizeof w);
+  if constexpr (lanes<V> > 4 && sizeof(like<T, V>) > sizeof v) {
+    vec<element<V>, lanes<V> / 2> half[2];
+    std::memcpy(half, &v, sizeof v);
+    store(p, half[0]);
+    store(p + lanes<V> / 2, half[1]);
+  } else {
+    const like<T, V> w = convert<T>(v);
+    std::memcpy(p, &w, sizeof w);
+  }
 }
 """, "convert")  # fmt: skip
 _piece("store_truth", """

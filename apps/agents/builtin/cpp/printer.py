@@ -24,6 +24,7 @@ from apps.agents.builtin.nest import (
     expressions_in,
     statements_in,
 )
+from apps.agents.builtin.placing import widens
 
 INCLUDES = ("cmath", "cstdint", "cstring", "type_traits", "algorithm", "utility")
 _LOOP_NAMES = "ijkmnop"
@@ -457,6 +458,8 @@ class _Printer:
             else:
                 scope.add(f"{buffer.name}[{where}] = {_stripped(text)};")
             return
+        if widens(statement) and not streaming:
+            value = value.children[0]
         text = self.expressions.splatted(value, scope, lanes)
         axis = scope.vector[0] if scope.vector else None
         if axis is None or statement.offset.coefficient(axis) != 1:
