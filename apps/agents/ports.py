@@ -70,13 +70,17 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Usage:
-    """What one call of an agent took. Money is None where the price is unknown, never 0 instead."""
+    """What one call of an agent took. Money is None where the price is unknown, never 0 instead.
+
+    `estimated` says that the model's server counted no tokens, so that they were estimated here.
+    """
 
     seconds: float = 0.0
     model: str | None = None
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost_usd: float | None = None
+    estimated: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,12 +97,13 @@ class Writing:
 class CannotWrite(Exception):
     """The coder can't write this kernel; the message names the operation or reason, for a person to read.
 
-    `usage` is what finding that out took, so that it is counted all the same.
+    `usage` is what finding that out took, so that it is counted all the same; `text` is what was said on the way.
     """
 
-    def __init__(self, message: str, usage: Usage | None = None) -> None:
+    def __init__(self, message: str, usage: Usage | None = None, text: str = "") -> None:
         super().__init__(message)
         self.usage = usage or Usage()
+        self.text = text
 
 
 @dataclass(frozen=True)
@@ -147,6 +152,7 @@ class NothingToGain:
 
     reason: str
     usage: Usage = field(default_factory=Usage)
+    reasoning: str = ""
 
 
 @dataclass(frozen=True)
@@ -237,6 +243,14 @@ class Brief:
     advice: Advice | None = None
 
 
+class Ending(StrEnum):
+    """How a run ends: by itself, by an order, or because the machinery failed (which says nothing of any candidate)."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
 # --- what comes from outside ------------------------------------------------------------------------------------
 
 
@@ -313,16 +327,28 @@ class Control(Protocol):
 
 
 class Stopped(Exception):
-    """The work in hand was stopped by an order; raised out of a blocking port with the reason as message.
+    """The work in hand was stopped; raised out of a blocking port with the reason as message.
 
     The loop journals it like a result, keeps the best and, unless `at_once`, still judges it in full. A worker that has
-    lost its claim raises something else, which leaves the loop with nothing journalled.
+    lost its claim raises something else, which leaves the loop with nothing journalled. `ending` says how the run ends of
+    it: by an order, at a limit (`FINISHED`), or because a model can't be used at all (`FAILED`). `text` is what was said
+    until then.
     """
 
-    def __init__(self, reason: str = "Stopped.", *, at_once: bool = False, usage: Usage | None = None) -> None:
+    def __init__(
+        self,
+        reason: str = "Stopped.",
+        *,
+        at_once: bool = False,
+        usage: Usage | None = None,
+        text: str = "",
+        ending: Ending = Ending.STOPPED,
+    ) -> None:
         super().__init__(reason)
         self.at_once = at_once
         self.usage = usage or Usage()
+        self.text = text
+        self.ending = ending
 
 
 class Clock(Protocol):
@@ -443,14 +469,6 @@ class ReplayEnded:
     """
 
     step: str
-
-
-class Ending(StrEnum):
-    """How a run ends: by itself, by an order, or because the machinery failed (which says nothing of any candidate)."""
-
-    FINISHED = "finished"
-    STOPPED = "stopped"
-    FAILED = "failed"
 
 
 @dataclass(frozen=True)

@@ -53,19 +53,20 @@ class End(Exception):
 
 @dataclass(frozen=True)
 class Interruption:
-    """A step was stopped by an order: what the journal keeps of it."""
+    """A step was stopped: what the journal keeps of it."""
 
     reason: str
     at_once: bool
+    ending: Ending = Ending.STOPPED
 
     @classmethod
     def of(cls, stopped: Stopped) -> Interruption:
         """What is to be kept of the exception."""
-        return cls(str(stopped), stopped.at_once)
+        return cls(str(stopped), stopped.at_once, stopped.ending)
 
     def end(self) -> End:
         """What the loop makes of it."""
-        return End(self.reason, Ending.STOPPED, at_once=self.at_once)
+        return End(self.reason, self.ending, at_once=self.at_once)
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,13 @@ class Kept:
 
 @dataclass(frozen=True)
 class Counsel:
-    """What the Conductor came to: an advice, nothing to gain, or an interruption."""
+    """What the Conductor came to: an advice, nothing to gain, or an interruption; `text` is what it said before these."""
 
     advice: Advice | None = None
     nothing: NothingToGain | None = None
     stopped: Interruption | None = None
     usage: Usage = field(default_factory=Usage)
+    text: str = ""
 
 
 def keep(run: Course, iteration: int) -> None:
@@ -71,9 +72,9 @@ def advise(run: Course, iteration: int, slot: int) -> Advice | None:
         try:
             answer = run.team.conductor.advise(run.assignment, history, say)
         except Stopped as stopped:
-            return Counsel(stopped=Interruption.of(stopped), usage=stopped.usage)
+            return Counsel(stopped=Interruption.of(stopped), usage=stopped.usage, text=stopped.text)
         if isinstance(answer, NothingToGain):
-            return Counsel(nothing=answer, usage=answer.usage)
+            return Counsel(nothing=answer, usage=answer.usage, text=answer.reasoning)
         return Counsel(replace(answer, number=number), usage=answer.usage)
 
     def told(counsel: Counsel) -> Sequence[Fact]:
@@ -94,9 +95,9 @@ def advise(run: Course, iteration: int, slot: int) -> Advice | None:
 
 def _says(counsel: Counsel) -> tuple[str, str]:
     if counsel.stopped is not None:
-        return counsel.stopped.reason, ""
+        return counsel.stopped.reason, counsel.text
     if counsel.advice is None:
-        return (f"Nothing more to gain: {counsel.nothing.reason}" if counsel.nothing is not None else ""), ""
+        return (f"Nothing more to gain: {counsel.nothing.reason}" if counsel.nothing is not None else ""), counsel.text
     advice = counsel.advice
     seen = ", ".join(
         f"{one.metric} is {one.value:.4g} {one.unit} ({one.relation} {one.threshold:.4g})" for one in advice.evidence

@@ -38,12 +38,13 @@ class Draft:
 
 @dataclass(frozen=True)
 class Written:
-    """What a Coder came to: a writing, a refusal, or an interruption."""
+    """What a Coder came to: a writing, a refusal, or an interruption; `text` is what it said before these two."""
 
     writing: Writing | None = None
     refusal: str | None = None
     stopped: Interruption | None = None
     usage: Usage = field(default_factory=Usage)
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,14 @@ def _compose(run: Course, role: str, title: str, place: Place, call: Callable[[S
         try:
             writing = call(say)
         except CannotWrite as refusal:
-            return Written(refusal=str(refusal), usage=refusal.usage)
+            return Written(refusal=str(refusal), usage=refusal.usage, text=refusal.text)
         except Stopped as stopped:
-            return Written(stopped=Interruption.of(stopped), usage=stopped.usage)
+            return Written(stopped=Interruption.of(stopped), usage=stopped.usage, text=stopped.text)
         return Written(writing, usage=writing.usage)
 
     def told(written: Written) -> Sequence[Fact]:
         dropped = _why_dropped(run, written, place)
-        text = written.writing.reasoning if written.writing is not None else ""
+        text = written.writing.reasoning if written.writing is not None else written.text
         ended = run.ended(key, Agent.CODER, _says(written, dropped), text, written.usage)
         return [ended] if dropped is None else [ended, CandidateDropped(dropped)]
 
