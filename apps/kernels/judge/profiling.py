@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import time
+from dataclasses import replace
 
 from apps.kernels.evaluation import Profile, Unavailable
 from apps.kernels.facts import ProblemFacts, TensorFact
 from apps.kernels.host.report import host_report
 from apps.kernels.inspect import inspect
 from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed
+from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.memory import TensorSpec
@@ -31,7 +33,7 @@ def profile(session: Session, findings: Findings, observed: Observed, host: Host
     session.tell("profile", "profiling the candidate")
     timing = findings.timing
     try:
-        with profiled(observed.runner, observed.runner.built) as runner:
+        with profiled(observed.runner, _built(session, observed)) as runner:
             findings.profile = profile_candidate(
                 _facts(session),
                 runner,
@@ -46,6 +48,12 @@ def profile(session: Session, findings: Findings, observed: Observed, host: Host
         why = Unavailable("profile", f"it could not be taken: {problem}")
         findings.profile = Profile(unavailable=(why,))
     session.spend("profile", started)
+
+
+def _built(session: Session, observed: Observed) -> Artefacts:
+    """What this runner's build left, with the compilers' runs of the first one: a candidate may find its library built."""
+    built = observed.runner.built
+    return replace(built, compilations=(*built.compilations, *session.artefacts.compilations))
 
 
 def _facts(session: Session) -> ProblemFacts:
