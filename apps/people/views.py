@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
@@ -37,7 +35,7 @@ def theme(request: HttpRequest) -> HttpResponse:
     if chosen not in ("", "light", "dark"):
         return HttpResponseBadRequest("A theme is light, dark or empty.")
     if request.user.is_authenticated:
-        Person.objects.filter(pk=cast("Person", request.user).pk).update(theme=chosen)
+        Person.objects.filter(pk=request.user.pk).update(theme=chosen)
     answer = HttpResponse(status=204)
     answer.set_cookie("theme", chosen, max_age=_A_YEAR, samesite="Lax")
     return answer

@@ -9,8 +9,9 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from apps.agents.coders import BUILTIN
 from apps.kernels.evaluation import Language, Policy
-from apps.runs.launch import BUILTIN, CANDIDATES_LIMIT, LaunchOrder
+from apps.runs.launch import CANDIDATES_LIMIT, LaunchOrder
 from apps.runs.models import Problem
 from apps.runs.problems import Overrides
 from apps.runs.steering import ITERATIONS_LIMIT

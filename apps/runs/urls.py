@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.runs.views import compare, launch, problems, run, runs, version
+from apps.runs.views.compare import compare, compare_runs
+from apps.runs.views.launch import launch, preview
+from apps.runs.views.problems import problem, problem_source, problems
+from apps.runs.views.run import log_download, order, part, run
+from apps.runs.views.runs import bulk, runs
+from apps.runs.views.version import again, version, version_source
 
 urlpatterns = [
-    path("", runs.runs, name="runs"),
-    path("runs/bulk/", runs.bulk, name="runs-bulk"),
-    path("launch/", launch.launch, name="launch"),
-    path("launch/preview/", launch.preview, name="launch-preview"),
-    path("runs/<int:pk>/", run.run, name="run"),
-    path("runs/<int:pk>/part/<slug:name>/", run.part, name="run-part"),
-    path("runs/<int:pk>/order/", run.order, name="run-order"),
-    path("runs/<int:pk>/log.txt", run.log_download, name="run-log"),
-    path("runs/<int:pk>/v<int:number>/", version.version, name="version"),
-    path("runs/<int:pk>/v<int:number>/again/", version.again, name="version-again"),
-    path("runs/<int:pk>/v<int:number>.py", version.source, name="version-source"),
-    path("compare/", compare.compare, name="compare"),
-    path("compare/runs/", compare.compare_runs, name="compare-runs"),
-    path("problems/", problems.problems, name="problems"),
-    path("problems/<slug:slug>/", problems.problem, name="problem"),
-    path("problems/<slug:slug>.py", problems.source, name="problem-source"),
+    path("", runs, name="runs"),
+    path("runs/bulk/", bulk, name="runs-bulk"),
+    path("launch/", launch, name="launch"),
+    path("launch/preview/", preview, name="launch-preview"),
+    path("runs/<int:pk>/", run, name="run"),
+    path("runs/<int:pk>/part/<slug:name>/", part, name="run-part"),
+    path("runs/<int:pk>/order/", order, name="run-order"),
+    path("runs/<int:pk>/log.txt", log_download, name="run-log"),
+    path("runs/<int:pk>/v<int:number>/", version, name="version"),
+    path("runs/<int:pk>/v<int:number>/again/", again, name="version-again"),
+    path("runs/<int:pk>/v<int:number>.py", version_source, name="version-source"),
+    path("compare/", compare, name="compare"),
+    path("compare/runs/", compare_runs, name="compare-runs"),
+    path("problems/", problems, name="problems"),
+    path("problems/<slug:slug>/", problem, name="problem"),
+    path("problems/<slug:slug>.py", problem_source, name="problem-source"),
 ]

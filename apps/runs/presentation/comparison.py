@@ -77,24 +77,27 @@ def side(version: Version | None, reference: Version) -> Side:
 
 def facts(left: Side, right: Side) -> list[Fact]:
     """What stands beside the metrics: verdict, speed-up, circumstances."""
-    rows = [
-        ("verdict", lambda m: m.chip.word),
-        ("speed-up over eager", lambda m: figures.speedup(m.ratio, *_interval(m))),
-        ("judged", lambda m: m.tier),
-        ("device", lambda m: str(m.measurement.device if m.measurement else m.version.run.device)),
-        (
-            "sizes",
-            lambda m: ", ".join(f"{k}={v}" for k, v in m.version.run.sizing.overrides.items()) or "as in the source",
-        ),
-        ("profile", lambda m: "on" if m.version.run.profile else "off"),
-        ("author", lambda m: m.version.author),
+    eager = {"speed-up over eager": "1.00×"}
+    a = _told(left.measured) if left.measured else eager
+    b = _told(right.measured) if right.measured else eager
+    both = bool(left.measured and right.measured)
+    return [
+        Fact(name, a.get(name, figures.NOT_KNOWN), b.get(name, figures.NOT_KNOWN), both and a.get(name) != b.get(name))
+        for name in dict.fromkeys([*a, *b])
     ]
-    made = []
-    for name, tell in rows:
-        a = tell(left.measured) if left.measured else ("1.00×" if name == "speed-up over eager" else figures.NOT_KNOWN)
-        b = tell(right.measured) if right.measured else figures.NOT_KNOWN
-        made.append(Fact(name, a, b, bool(left.measured and right.measured) and a != b))
-    return made
+
+
+def _told(one: Measured) -> dict[str, str]:
+    run = one.version.run
+    return {
+        "verdict": one.chip.word,
+        "speed-up over eager": figures.speedup(one.ratio, *_interval(one)),
+        "judged": one.tier,
+        "device": str(one.measurement.device if one.measurement else run.device),
+        "sizes": ", ".join(f"{name}={value}" for name, value in run.sizing.overrides.items()) or "as in the source",
+        "profile": "on" if run.profile else "off",
+        "author": one.version.author,
+    }
 
 
 def _interval(one: Measured) -> tuple[float | None, float | None]:

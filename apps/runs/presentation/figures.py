@@ -127,11 +127,11 @@ def with_unit(value: float | None, unit: str) -> str:
         case "FLOP" | "FLOPs":
             return count(value, "FLOP")
         case "" | "1" | "count":
-            return (
-                f"{value:.0f}"
-                if value == int(value) and abs(value) < 1e5
-                else count(value)
-                if abs(value) >= 1e5
-                else significant(value)
-            )
+            return _counted(value)
     return f"{significant(value)} {unit}"
+
+
+def _counted(value: float) -> str:
+    if abs(value) >= 1e5:
+        return count(value)
+    return f"{value:.0f}" if value == int(value) else significant(value)

@@ -224,7 +224,9 @@ def _seconds(runs: QuerySet[Run]) -> list[float]:
     """Seconds an iteration and candidate of the last ended runs."""
     rows = runs.order_by("-id").values_list("started_at", "finished_at", "iteration", "candidates")[:30]
     return [
-        (end - start).total_seconds() / iteration / max(1, candidates) for start, end, iteration, candidates in rows
+        (end - start).total_seconds() / iteration / max(1, candidates)
+        for start, end, iteration, candidates in rows
+        if start and end
     ]
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.runs.models import Run, Version
@@ -82,7 +81,7 @@ def spend(run: Run) -> str:
     return f"{figures.money(run.cost_usd, run.cost_unknown)} · {figures.count(tokens)} tok"
 
 
-def rows_of(runs: QuerySet[Run] | Sequence[Run]) -> list[RunRow]:
+def rows_of(runs: Iterable[Run]) -> list[RunRow]:
     """The rows of these runs, in their order."""
     runs = list(runs)
     ratios: dict[int, list[float | None]] = defaultdict(list)

@@ -68,7 +68,7 @@ def _initial(query: QueryDict) -> QueryDict:
     ):
         _take_over(values, run)
     for name in query:
-        values[name] = query[name]
+        values[name] = str(query[name])
     return values
 
 

@@ -45,7 +45,7 @@ def problem(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "problems/problem.html", context)
 
 
-def source(request: HttpRequest, slug: str) -> HttpResponse:
+def problem_source(request: HttpRequest, slug: str) -> HttpResponse:
     """The reference as a file."""
     found = get_object_or_404(Problem, slug=slug)
     person_who_may(request, Action.VIEW, found)

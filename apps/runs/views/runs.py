@@ -27,7 +27,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     page = Paginator(found, PER_PAGE).get_page(query.page)
     context = {
         "query": query,
-        "rows": rows_of(page.object_list),
+        "rows": rows_of(list(page.object_list)),
         "page": page,
         "columns": COLUMNS,
         "states": STATE_CHOICES,

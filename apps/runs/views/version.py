@@ -106,7 +106,7 @@ def again(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     return redirect(found)
 
 
-def source(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+def version_source(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     """The candidate as a file that runs with torch and a compiler alone."""
     found = _version(request, pk, number)
     answer = HttpResponse(found.source, content_type="text/x-python; charset=utf-8")
