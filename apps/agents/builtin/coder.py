@@ -118,5 +118,3 @@ def _tell_change(narrator: Narrator, move: Move, base: int | None) -> None:
     narrator.tell(f"{where}: {change}.")
     narrator.tell(f"{move.why[0].upper()}{move.why[1:]}.")
     narrator.paragraph()
-
-

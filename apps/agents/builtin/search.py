@@ -217,9 +217,7 @@ def span(ratio: float) -> tuple[float, float]:
 
 def helped(holding: Holding) -> bool:
     """Whether the version that followed an advice is faster, whatever was predicted."""
-    return any(
-        one.metric == profiler.TIME_OVER_REFERENCE and one.after < 0.99 * one.before for one in holding.happened
-    )
+    return any(one.metric == profiler.TIME_OVER_REFERENCE and one.after < 0.99 * one.before for one in holding.happened)
 
 
 def _failed(attempt: Attempt) -> bool:

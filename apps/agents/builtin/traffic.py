@@ -107,7 +107,9 @@ def _touch(buffer: Buffer, offset: Index, par: Par | None, along: Axis) -> _Touc
     axes = offset.axes()
     here = size * math.prod(_extent(axis, piece) for axis in axes if axis not in outside)
     distinct = size * math.prod(axis.extent for axis in axes)
-    return _Touch(buffer, min(here, buffer.bytes), min(distinct, buffer.bytes), _waste(offset, size, outside, piece, along))
+    return _Touch(
+        buffer, min(here, buffer.bytes), min(distinct, buffer.bytes), _waste(offset, size, outside, piece, along)
+    )
 
 
 def _waste(offset: Index, size: int, outside: frozenset[Axis], piece: Piece | None, along: Axis) -> float:
