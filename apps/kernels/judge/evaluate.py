@@ -15,7 +15,7 @@ from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemR
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.lock import device_lock
 from apps.kernels.judge.noise import read_noise
-from apps.kernels.judge.observing import observing
+from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.racing import race
 from apps.kernels.judge.session import Session
 from apps.kernels.machine import HostReport
@@ -124,13 +124,15 @@ def _judge(
         try:
             seconds = check(session, findings)
             noise = {**read_noise(), **(host.noise if host else {})}
-            found = race(session, findings, seconds, noise)
-            if trusted:
-                return findings.evaluation(Verdict.CORRECT)
-            ruling.judge_floor(session, findings, host)
-            with observing(session, found.block) as observed:
+
+            def watch(observed: Observed) -> None:
+                if trusted:
+                    return
+                ruling.judge_floor(session, findings, host)
                 ruling.judge_what_ran(session, findings, observed)
                 profiling.profile(session, findings, observed, host)
+
+            race(session, findings, seconds, noise, watch)
         except CandidateFailed as failure:
             return findings.evaluation(Verdict(failure.verdict), failure.detail)
     return findings.evaluation(Verdict.CORRECT)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge.artefacts import Compilation
-from apps.kernels.judge.runner import Options, Runner
+from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.session import Session
 
-WARM_SECONDS = 0.2
 OUTPUTS_HELD = 256 << 20  # bytes of outputs that one window's calls may hold at once
 
 
@@ -71,17 +66,3 @@ class Observed:
         self.runner.thaw()
         self.runner.jailed.ask({"do": "threads", "threads": k}, 10.0)
         self.runner.freeze()
-
-
-@contextmanager
-def observing(session: Session, block: int) -> Iterator[Observed]:
-    """Start a candidate to be watched."""
-    started = time.monotonic()
-    placements = max(2, block)
-    options = Options("candidate", session.request.candidate, placements, WARM_SECONDS)
-    runner = session.runner(options, first=True)  # what this process built is what the profiler looks at
-    session.spend("starting runners", started)
-    try:
-        yield Observed(session, runner, block)
-    finally:
-        session.end(runner)

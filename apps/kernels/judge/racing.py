@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics as plain_statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -14,6 +14,7 @@ from apps.kernels.judge import compiled, statistics
 from apps.kernels.judge.checking import set_other_weights
 from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
 from apps.kernels.judge.findings import Findings
+from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.oracle import PUBLIC_SEED
 from apps.kernels.judge.runner import Options, Runner
 from apps.kernels.judge.session import Session
@@ -42,8 +43,17 @@ class Race:
     block: int = 1
 
 
-def race(session: Session, findings: Findings, call_seconds: float, noise: dict[str, float]) -> Race:
-    """Time the candidate against the reference. Raises `CandidateFailed`."""
+def race(
+    session: Session,
+    findings: Findings,
+    call_seconds: float,
+    noise: dict[str, float],
+    watch: Callable[[Observed], None] = lambda _observed: None,
+) -> None:
+    """Time the candidate against the reference; raises `CandidateFailed`.
+
+    When all is timed, `watch` gets the last group's candidate, warm and still frozen, for what remains to be seen.
+    """
     found = Race()
     session.contents.draw_all()
     timer = Timer(session)
@@ -64,10 +74,11 @@ def race(session: Session, findings: Findings, call_seconds: float, noise: dict[
                 timer.check(group, CHECKED_PAGES)
                 checking = time.monotonic() - checked
                 found.groups.append(group)
+                if index == count - 1:
+                    findings.timing = summarise(found, noise, full=session.full)
+                    watch(Observed(session, group.runners["candidate"], found.block))
     finally:
         timer.close()
-    findings.timing = summarise(found, noise, full=session.full)
-    return found
 
 
 def _run(session: Session, timer: Timer, group: Group, seconds: float) -> None:
@@ -106,7 +117,8 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
         options = Options(role=role, source=source, placements=placements, warm_seconds=warm, seed=seed)
         against = name == "reference" and bool(session.request.against)
         fresh = against and not session.against_artefacts.tar
-        runners[name] = runner = session.runner(options, first=fresh)
+        watched = name == "candidate" and (index == GROUPS - 1 or not session.full)
+        runners[name] = runner = session.runner(options, first=fresh or watched)
         runner.name = name
         if fresh:
             session.against_artefacts = runner.built
