@@ -1,0 +1,74 @@
+"""Money before it is spent: each call sets its largest cost aside first, so that runs side by side can't overspend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from apps.agents.ports import Usage
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a conversation; `role` is system, user or assistant."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: the conversation so far, for which agent and which turn of the run (`purpose`), and how freely."""
+
+    messages: tuple[Message, ...]
+    purpose: str = ""
+    temperature: float | None = None
+
+    @property
+    def characters(self) -> int:
+        """The length of all of it."""
+        return sum(len(message.text) for message in self.messages)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call as it came out, for whoever keeps accounts and for people who want to read it. Free of secrets.
+
+    `failure` is None where an answer came; `complete` says that it came to its own end.
+    """
+
+    model: str
+    question: Question
+    reasoning: str
+    answer: str
+    complete: bool
+    usage: Usage
+    failure: str | None = None
+
+
+class OverLimit(Exception):
+    """The call may not be made: it could cost more than is left. The message says whose limit, and what is left."""
+
+
+class Purse(Protocol):
+    """Keeps what a person and a run may spend. Called from the thread that asks; may write to a database.
+
+    `reserve` is told before each call what it can cost at most (None: the price is unknown) and gives a token for
+    `settle`, which is told once what came of it, however the call ended. A worker that dies in between leaves the
+    reservation standing. `reserve` raises `OverLimit`.
+    """
+
+    def reserve(self, model: str, purpose: str, largest_cost_usd: float | None) -> str: ...
+
+    def settle(self, token: str, call: Call) -> None: ...
+
+
+class OpenPurse:
+    """No limit, and no accounts."""
+
+    def reserve(self, model: str, purpose: str, largest_cost_usd: float | None) -> str:
+        """See `Purse`."""
+        return ""
+
+    def settle(self, token: str, call: Call) -> None:
+        """See `Purse`."""
