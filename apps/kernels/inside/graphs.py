@@ -120,6 +120,8 @@ class _Writer:
         target: Any = node.target
         if not isinstance(target, torch._ops.OpOverload):
             raise NoGraph(f"it calls {getattr(target, '__name__', target)}, which is no operator (control flow?)")
+        if "val" not in node.meta and not node.users:
+            return []  # an assertion of the exporter's, such as that a conversion's operand has its dtype
         if self._same_value(node, target):
             assert isinstance(node.args[0], FxNode)
             self.references[node] = self.references[node.args[0]]
