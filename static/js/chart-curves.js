@@ -24,7 +24,7 @@ export function curves(data, colour) {
         x: { type: "linear", min: 0, grid: { display: false }, ticks: { color: colour("--ink-2"), precision: 0 }, title: { display: true, text: "versions written", color: colour("--ink-2") } },
         y: { type: "logarithmic", min: 0.9, grid: { color: colour("--line-soft") }, ticks: { color: colour("--ink-2"), callback: (v) => ([1, 2, 3, 5, 10, 20, 50, 100].includes(v) ? `${v}×` : "") } },
       },
-      plugins: { legend: { labels: { color: colour("--ink"), usePointStyle: true } } },
+      plugins: { legend: { labels: { color: colour("--ink"), usePointStyle: true, boxHeight: 6, boxWidth: 6 } } },
     },
   };
 }

@@ -38,7 +38,11 @@ const words = (colour) => ({
       const x = scales.x.getPixelForValue(point.x);
       const width = ctx.measureText(point.say).width;
       const left = x + 8 + width > chartArea.right ? x - 8 - width : x + 8;
-      ctx.fillText(point.say, left, scales.y.getPixelForValue(point.y) + (point.failed ? 4 : -8));
+      const top = scales.y.getPixelForValue(point.y) + (point.failed ? 4 : -8);
+      ctx.lineWidth = 4; // a rim in the card's colour keeps the word readable over lines
+      ctx.strokeStyle = colour("--surface");
+      ctx.strokeText(point.say, left, top);
+      ctx.fillText(point.say, left, top);
     }
     ctx.restore();
   },

@@ -95,7 +95,7 @@ def _beside(run: Run) -> str:
     if not run.speedup:
         return "over eager"
     if not run.is_live and run.result_id is None:
-        return "the reference stays; see the best attempt below"
+        return "the reference stays; the best attempt is below" if run.best_id else "the reference stays"
     if not run.compiled_speedup:
         return "over eager"
     return f"over eager · {figures.ratio(run.speedup / run.compiled_speedup)} over torch.compile"

@@ -27,6 +27,7 @@ _FILTERS: dict[str, Callable[..., str]] = {
     "percent": figures.percent,
     "ratio": figures.ratio,
     "significant": figures.significant,
+    "small": lambda value: figures.significant(value, 2),
 }
 
 
