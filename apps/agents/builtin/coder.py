@@ -50,7 +50,7 @@ class BuiltinCoder:
         # An iteration's slots are all written before any of them is judged; a repair comes when the others are known.
         place = brief.slot if not any(a.iteration == brief.iteration for a in brief.history.attempts) else 0
         if place >= len(new):
-            raise CannotWrite("There is no other plain way left to write this kernel.")
+            raise CannotWrite("There is no other plain way left to write this kernel.", text=narrator.text)
         name, schedule = new[place]
         plan = Plan(schedule, (name,) if name else ())
         return _written(search, narrator, plan, move_named(name), None)
@@ -59,7 +59,7 @@ class BuiltinCoder:
         """The best version with the move that promises most, or, by slot, one of those after it."""
         proposals, plan = search.proposals(), search.plan
         if plan is None or place >= len(proposals):
-            raise CannotWrite(f"No move is left that is worth a try on v{search.history.best}.")
+            raise CannotWrite(f"No move is left that is worth a try on v{search.history.best}.", text=narrator.text)
         chosen = proposals[place]
         after = plan.after(chosen.move.name, chosen.schedule, search.history.best)
         return _written(search, narrator, after, chosen.move, search.history.best)

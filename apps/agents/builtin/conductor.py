@@ -20,6 +20,7 @@ from apps.agents.ports import (
     Advice,
     Assignment,
     Attempt,
+    CannotWrite,
     Evidence,
     History,
     Holding,
@@ -37,8 +38,12 @@ class BuiltinConductor:
     """See `apps.agents.ports.Conductor`. A pure function of the history."""
 
     def advise(self, assignment: Assignment, history: History, say: Say) -> Advice | NothingToGain:
-        """The next move on the best version, or why there is none. Raises `CannotWrite` where no kernel can be written."""
-        search, narrator = Search(assignment, history), Narrator(say)
+        """The next move on the best version, or why there is none."""
+        narrator = Narrator(say)
+        try:
+            search = Search(assignment, history)
+        except CannotWrite as refusal:
+            return _nothing(narrator, f"No move is known here: {refusal}")
         best = search.best
         if best is None:
             return NothingToGain("No version is correct yet.")
@@ -73,7 +78,7 @@ def _take_over(search: Search, best: Attempt, narrator: Narrator) -> Advice | No
 
 def _nothing(narrator: Narrator, reason: str) -> NothingToGain:
     narrator.tell(reason)
-    return NothingToGain(reason)
+    return NothingToGain(reason, reasoning=narrator.text)
 
 
 def _roof_reached(best: Attempt, roof: Evidence) -> str:
@@ -217,8 +222,13 @@ def _tell_reading(search: Search, best: Attempt, chosen: Proposal, narrator: Nar
         narrator.tell(f"The profile names its bottleneck: {named.name}.")
     if chosen.evidence:
         narrator.tell(f"What speaks for a change here: {listed([_said(one) for one in chosen.evidence])}.")
+    elif chosen.speculative:
+        narrator.tell(
+            "Neither a metric nor my count points at a next change, yet the kernel is far from its roof, so something costs "
+            "time that neither sees. I try what is left and expect little of it."
+        )
     else:
-        narrator.tell("No single metric asks for the next change; the cost model does.")
+        narrator.tell("No single metric asks for the next change; the count of its work does.")
     before, after = chosen.before, chosen.after
     narrator.tell(
         f"Counted over this machine's ceilings, of v{best.number}'s time {milliseconds(before.computing)} go to computing "

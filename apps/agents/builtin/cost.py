@@ -76,7 +76,7 @@ class Cost:
         body = max(seconds - self.overhead, 0.05 * seconds)
         if computing and self.computing > 0:
             hidden = body - NOT_HIDDEN * self.memory
-            return Scale(min(8.0, max(0.125, hidden / self.computing)), 1.0)
+            return Scale(max(0.1, hidden / self.computing), 1.0)
         predicted = max(self.seconds - self.overhead, 1e-12)
         return Scale(body / predicted, body / predicted)
 

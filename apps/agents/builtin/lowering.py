@@ -17,6 +17,8 @@ from apps.agents.builtin.targets import Target, replace_nodes, respelled, split_
 
 # A float32 sum in one run of additions drifts by a rounding each; so many, and blocks are summed apart in float64.
 LONGEST_RUN = 16384
+# Where vectors are left to the compiler it may make none, and then all additions of a row follow each other.
+LONGEST_SCALAR_RUN = 512
 # Partial results of a cut fold: enough for any number of threads to share evenly, few enough to combine in no time.
 PIECES = 64
 
@@ -135,14 +137,15 @@ class _Stages:
             if not isinstance(node, Fold) or node.monoid != "sum" or node.dtype != "float32":
                 return node
             many = math.prod(axis.extent for axis in node.bound)
-            if many <= 2 * LONGEST_RUN or self._to_cut(node) is not None:
+            longest = LONGEST_RUN if self.schedule.width else LONGEST_SCALAR_RUN
+            if many <= 2 * longest or self._to_cut(node) is not None:
                 return node
             axis = max(node.bound, key=lambda axis: axis.extent)
-            pieces = divisor_near(axis.extent, max(2, many // LONGEST_RUN))
-            if pieces < 2 or axis.extent // pieces < 64:
+            pieces = divisor_near(axis.extent, max(2, many // longest))
+            if pieces < 2 or many // pieces < 64:
                 return node
             (piece, place), parts = split_fold(node, axis, pieces)
-            bound = tuple(place if one == axis else one for one in node.bound)
+            bound = tuple(one for old in node.bound if (one := place if old == axis else old).extent > 1)
             inner = Op("cast", (Fold("sum", bound, parts),), "float64")
             return Op("cast", (Fold("sum", (piece,), (inner,)),), "float32")
 

@@ -64,9 +64,13 @@ class Effect:
 
 @dataclass(frozen=True)
 class Move:
-    """One edit. `bottleneck` is the field's term, `change` what is done, `why` what that does to the loop."""
+    """One edit. `bottleneck` is the field's term, `change` what is done, `why` what that does to the loop.
+
+    `field` is the choice of the schedule that it is about; other choices may follow from it.
+    """
 
     name: str
+    field: str
     bottleneck: str
     change: str
     why: str
@@ -137,7 +141,7 @@ _BELOW_THE_ROOF = ("share_of_memory_roof", "<", 0.8)
 
 MOVES: tuple[Move, ...] = (
     Move(
-        "in-line-functions", "library calls in the loop",
+        "in-line-functions", "polynomials", "library calls in the loop",
         "Write the elementary functions in line, as polynomials on whole vectors, in place of calls of the mathematics library",
         "a call works on one element, and the compiler can't make vectors of a loop that holds one; a polynomial is a dozen "
         "multiply-adds for all lanes at once",
@@ -146,7 +150,7 @@ MOVES: tuple[Move, ...] = (
         Effect("hot_loop_calls", 0.0, 0.0, 0.5),
     ),
     Move(
-        "vectors", "not vectorised",
+        "vectors", "width", "not vectorised",
         "Write the loop on whole vectors of the width this machine has",
         "the compiler leaves such a loop scalar or takes narrower vectors, because it has to keep the order of a fold and what "
         "NaN does; written on vectors, each instruction takes all lanes",
@@ -158,7 +162,7 @@ MOVES: tuple[Move, ...] = (
         Effect("hot_loop_vector_bits", 4.0, 1.5, 16.0),
     ),
     Move(
-        "split-fold", "single thread",
+        "split-fold", "split", "single thread",
         "Cut the fold into pieces for the threads and combine their results at the end",
         "a fold with few results leaves the other cores idle; pieces of it are independent, and combining them is nothing",
         _split,
@@ -169,7 +173,7 @@ MOVES: tuple[Move, ...] = (
         Effect("parallelism", 2.0, 1.2, 64.0),
     ),
     Move(
-        "one-pass-soft-max", "passes over memory",
+        "one-pass-soft-max", "online", "passes over memory",
         "Find the largest element and the sum of exponentials in one pass, rescaling the sum when the largest grows",
         "one pass over each row is saved, for a few more exponentials",
         _on("online"),
@@ -177,7 +181,7 @@ MOVES: tuple[Move, ...] = (
         arithmetic=False,
     ),
     Move(
-        "one-pass-moments", "passes over memory",
+        "one-pass-moments", "moments", "passes over memory",
         "Find mean and variance in one pass, from the sum and the sum of squares in twice the precision",
         "the second pass over each row falls away; in float64 the difference of the two sums keeps its digits",
         _on("moments"),
@@ -185,14 +189,14 @@ MOVES: tuple[Move, ...] = (
         arithmetic=False,
     ),
     Move(
-        "keep-in-buffer", "work done twice",
+        "keep-in-buffer", "keep", "work done twice",
         "Keep what two passes over a row both need in a small buffer between them",
         "the second pass reads a few kilobytes from the nearest cache in place of computing the same values again",
         _on("keep"),
         (_ask(_BELOW_THE_ROOF),),
     ),
     Move(
-        "accumulators", "latency chain",
+        "accumulators", "accumulators", "latency chain",
         "Give the fold more accumulators that do not wait for each other",
         "an addition waits four cycles for the one before it although two could start in each; independent ones fill the gap",
         _more_accumulators,
@@ -200,7 +204,7 @@ MOVES: tuple[Move, ...] = (
         Effect("latency_chain_ratio", 0.4, 0.0, 0.8),
     ),
     Move(
-        "reciprocal", "division",
+        "reciprocal", "reciprocals", "division",
         "Divide once for a row and multiply its elements by the reciprocal",
         "a division occupies its unit for as long as eight multiplications do, and the divisor is the same along the row",
         _on("reciprocals"),
@@ -208,7 +212,7 @@ MOVES: tuple[Move, ...] = (
         Effect("hot_loop_div_sqrt", 0.0, 0.0, 0.6),
     ),
     Move(
-        "larger-tile", "strided access",
+        "larger-tile", "tile", "strided access",
         "Let each thread take a longer run along memory while it folds the other axis",
         "short runs use a line or two of each page before they step on, so that the prefetcher starts anew each time; longer "
         "ones are read as a stream and still fit a cache",
@@ -217,7 +221,7 @@ MOVES: tuple[Move, ...] = (
         arithmetic=False,
     ),
     Move(
-        "streaming-stores", "write-allocate traffic",
+        "streaming-stores", "streaming", "write-allocate traffic",
         "Store the output past the caches with non-temporal stores",
         "a plain store first reads the line that it is going to overwrite; the output is written once and not read here, so "
         "that read is spared and the caches keep the input",
@@ -229,14 +233,14 @@ MOVES: tuple[Move, ...] = (
         arithmetic=False,
     ),
     Move(
-        "smaller-block", "load imbalance",
+        "smaller-block", "block", "load imbalance",
         "Deal out smaller pieces to the threads",
         "with more pieces than threads by a larger factor the last one to finish keeps the others waiting for less",
         _smaller_block,
         (_ask(("parallel_efficiency", "<", 0.65), ("intensity", ">", "ridge")),),
     ),
     Move(
-        "narrower-vectors", "register spills",
+        "narrower-vectors", "width", "register spills",
         "Use vectors of 256 bits",
         "with less in each register fewer values have to be put on the stack, and some cores run faster on them",
         _narrower,
@@ -244,7 +248,7 @@ MOVES: tuple[Move, ...] = (
         Effect("hot_loop_spills", 0.5, 0.0, 0.9),
     ),
     Move(
-        "no-threads", "call overhead",
+        "no-threads", "threads", "call overhead",
         "Do the work on the calling thread",
         "so little is to be done that waking the other threads costs more than they bring",
         _no_threads,

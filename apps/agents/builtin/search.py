@@ -6,7 +6,7 @@ Pure functions of a run's history, so that a resumed run decides alike.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apps.agents import profiler
 from apps.agents.builtin.cost import Cost, cost_of
@@ -26,11 +26,15 @@ LEAST_GAIN = 0.02
 ASKED_RATIO = 0.96
 # A move that the cost model alone favours has to promise more than one that a measurement asks for.
 UNASKED_RATIO = 0.95
+# What a move is said to bring that nothing speaks for.
+LIKELY_NOTHING = 0.98
 # Beyond this the cost model is taken at its word that a move makes things slower.
 SLOWER_RATIO = 1.03
 FIRST_TRUST, MOST_TRUST = 0.8, 1.0
 # What an outcome does to the trust in a move: its prediction held; it helped, but not as predicted; it did not; it failed.
 HELD, HELPED, REFUTED, FAILED = 1.25, 0.85, 0.35, 0.25
+# Further from its roof than this, a kernel is worth tries that nothing speaks for and nothing speaks against.
+FAR_FROM_ROOF = 0.7
 ROOF_REACHED = 0.9
 PEAK_REACHED = 0.7
 
@@ -49,6 +53,11 @@ class Proposal:
     evidence: tuple[Evidence, ...]
     before: Cost
     after: Cost
+
+    @property
+    def speculative(self) -> bool:
+        """Whether nothing speaks for it, neither a measurement nor the count."""
+        return not self.evidence and self.modelled > UNASKED_RATIO
 
     @property
     def gain(self) -> float:
@@ -122,16 +131,21 @@ class Search:
         found = []
         for move, after in edits(schedule, self.assignment.host):
             text = content(self.shop.source(after))
-            if text not in self.tried and text not in seen:
+            if text not in self.tried and text not in seen and self._matters(move, schedule, after):
                 seen.add(text)
                 found.append((move, after))
         return found
 
+    def _matters(self, move: Move, before: Schedule, after: Schedule) -> bool:
+        """Whether the choice that a move is about changes the code, and not only what follows from it."""
+        without = after.having(**{move.field: getattr(before, move.field)})
+        return self.shop.source(without) != self.shop.source(after)
+
     def proposals(self) -> list[Proposal]:
         """All moves from the best version that change its code and were not tried, the one to try first in front.
 
-        With a profile: those that a measurement asks for by gain times trust, then those that the cost model alone favours.
-        Without: the prior order as it is.
+        With a profile: those that a measurement asks for by gain times trust, then those that the cost model alone favours,
+        then, far from the roof, those that may do no harm. Without a profile: the prior order as it is.
         """
         plan = self.plan
         if plan is None:
@@ -142,7 +156,18 @@ class Search:
         worth = [p for p in all_of_them if p.gain >= LEAST_GAIN]
         asked = [p for p in worth if p.evidence and p.modelled <= SLOWER_RATIO]
         others = [p for p in worth if not p.evidence and p.modelled <= UNASKED_RATIO]
-        return _by_gain(asked) + _by_gain(others)
+        return _by_gain(asked) + _by_gain(others) + self._open(all_of_them)
+
+    def _open(self, proposals: list[Proposal]) -> list[Proposal]:
+        """Moves that neither a measurement nor the count favours, in the prior order, while much time is unexplained."""
+        share = self.value("share_of_roof")
+        if share is None or share >= FAR_FROM_ROOF:
+            return []
+        return [
+            replace(one, ratio=max(one.modelled, LIKELY_NOTHING), low=round(one.modelled * 0.75, 4), high=1.0)
+            for one in proposals
+            if not one.evidence and UNASKED_RATIO < one.modelled <= SLOWER_RATIO and one.trust >= FIRST_TRUST
+        ]
 
     @property
     def profiled(self) -> bool:
