@@ -16,11 +16,12 @@ Tuple = tuple[Expr, ...]
 
 @dataclass(frozen=True)
 class Monoid:
-    """`identity(dtypes)` and `combine(a, b)`, where `b` comes after `a` in order. All but `select_first` commute."""
+    """`identity(dtypes)` and `combine(a, b)`. `follow(a, b)`, where there is one, is cheaper: b comes after all of a."""
 
     name: str
     identity: Callable[[tuple[str, ...]], Tuple]
     combine: Callable[[Tuple, Tuple], Tuple]
+    follow: Callable[[Tuple, Tuple], Tuple] | None = None
 
 
 def _op(name: str, *args: Expr) -> Expr:
@@ -74,8 +75,23 @@ def _chosen(better: str) -> Callable[[Tuple, Tuple], Tuple]:
     return combine
 
 
-def _far(dtype: str) -> Expr:
-    return Const((1 << (63 if dtype == "int64" else 31)) - 1, dtype)
+def _follows(better: str) -> Callable[[Tuple, Tuple], Tuple]:
+    """As `_chosen` where b's index is the higher one: b must be better, or NaN where a is not."""
+
+    def combine(a: Tuple, b: Tuple) -> Tuple:
+        if a[0].dtype not in ("float32", "float64"):
+            stays = _op("le", b[0], a[0]) if better == "max" else _op("le", a[0], b[0])
+        else:
+            kept = _op("le", b[0], a[0]) if better == "max" else _op("le", a[0], b[0])
+            stays = _op("or", kept, _op("ne", a[0], a[0]))
+        return _op("select", stays, a[0], b[0]), _op("select", stays, a[1], b[1])
+
+    return combine
+
+
+def _first(dtype: str) -> Expr:
+    """The index that goes with the worst value: where nothing is better, all elements are that, and the first is at 0."""
+    return Const(0, dtype)
 
 
 def _max_sum(a: Tuple, b: Tuple) -> Tuple:
@@ -96,8 +112,8 @@ MONOIDS: dict[str, Monoid] = {
         _single("min", highest, "minimum"),
         Monoid("any", lambda types: (Const(False, "bool"),), lambda a, b: (_op("or", a[0], b[0]),)),
         Monoid("all", lambda types: (Const(True, "bool"),), lambda a, b: (_op("and", a[0], b[0]),)),
-        Monoid("argmax", lambda types: (lowest(types[0]), _far(types[1])), _chosen("max")),
-        Monoid("argmin", lambda types: (highest(types[0]), _far(types[1])), _chosen("min")),
+        Monoid("argmax", lambda types: (lowest(types[0]), _first(types[1])), _chosen("max"), _follows("max")),
+        Monoid("argmin", lambda types: (highest(types[0]), _first(types[1])), _chosen("min"), _follows("min")),
         Monoid("max_sum", lambda types: (Const(-math.inf, types[0]), Const(0.0, types[1])), _max_sum),
     )
 }

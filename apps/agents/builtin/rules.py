@@ -37,7 +37,15 @@ class Rule:
 
 def simplified(node: Expr, rules: Sequence[Rule] | None = None) -> Expr:
     """The expression with rules applied wherever they fit, children first, until none does."""
-    chosen = SIMPLIFY if rules is None else rules
+    for _ in range(MOST_REWRITES):
+        new = _one_sweep(node, SIMPLIFY if rules is None else rules)
+        if new is node:
+            break
+        node = new
+    return node
+
+
+def _one_sweep(node: Expr, chosen: Sequence[Rule]) -> Expr:
 
     def change(one: Expr) -> Expr:
         for _ in range(MOST_REWRITES):
@@ -245,6 +253,45 @@ def logistic(node: Expr) -> Expr | None:
     return None
 
 
+def tanh_plus_1(node: Expr) -> Expr | None:
+    """1 + tanh(z) is twice the logistic function of 2 z: one exponential, and no cancellation where z is far below 0."""
+    if not isinstance(node, Op) or node.name != "add" or node.dtype not in FLOATS:
+        return None
+    for one, curve in (node.args, node.args[::-1]):
+        if is_number(one, 1) and isinstance(curve, Op) and curve.name == "tanh":
+            z = curve.args[0]
+            return _op("mul", _op("sigmoid", _op("mul", z, _number(2, z))), _number(2, z))
+    return None
+
+
+def join_factors(node: Expr) -> Expr | None:
+    """Constant factors of a product become one, where none is so large or small that the order could matter."""
+    if not isinstance(node, Op) or node.name != "mul" or node.dtype not in FLOATS:
+        return None
+    (a, by), (b, other) = (_without_factor(arg) for arg in node.args)
+    if by is None and other is None:
+        return None
+    if isinstance(a, Const) or isinstance(b, Const):
+        known, rest, factor = (a, b, other) if isinstance(a, Const) else (b, a, by)
+        if factor is None or not _ordinary(known):
+            return None
+        return _op("mul", rest, _number(factor * float(known.value), rest))
+    factor = (1.0 if by is None else by) * (1.0 if other is None else other)
+    return _op("mul", _op("mul", a, b), _number(factor, a))
+
+
+def _without_factor(node: Expr) -> tuple[Expr, float | None]:
+    if isinstance(node, Op) and node.name == "mul":
+        for factor, rest in (node.args, node.args[::-1]):
+            if isinstance(factor, Const) and _ordinary(factor) and not isinstance(rest, Const):
+                return rest, float(factor.value)
+    return node, None
+
+
+def _ordinary(factor: Expr) -> bool:
+    return isinstance(factor, Const) and 1 / 64 <= abs(float(factor.value)) <= 64
+
+
 SIMPLIFY: tuple[Rule, ...] = (
     Rule("fold constants", fold_constants),
     Rule("drop neutral operands", drop_neutral),
@@ -256,6 +303,8 @@ SIMPLIFY: tuple[Rule, ...] = (
     Rule("sum of a constant", sum_of_constant),
     Rule("tanh of soft-plus", tanh_of_softplus),
     Rule("logistic function", logistic),
+    Rule("tanh and one", tanh_plus_1),
+    Rule("join constant factors", join_factors),
 )
 
 

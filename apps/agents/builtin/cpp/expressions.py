@@ -143,6 +143,10 @@ class Expressions:
     def _bounded(self, node: Op, bound: Const, scope: Scope, lanes: int) -> str:
         """With a number as bound one comparison is enough: NaN fails it and passes through."""
         other = next(arg for arg in node.args if arg is not bound)
+        function = "at_least" if node.name == "maximum" else "at_most"
+        if lanes > 1:
+            self.need("bounded")
+            return f"{function}({self.splatted(bound, scope, lanes)}, {_bare(self.splatted(other, scope, lanes))})"
         x, limit = self.write(other, scope), literal(bound.value, bound.dtype)
         relation = "<" if node.name == "maximum" else ">"
         if not x.isidentifier():
@@ -150,10 +154,7 @@ class Expressions:
             scope.names[other] = name
             scope.add(f"const {self._declared(other, scope)} {name} = {_bare(x)};")
             x = name
-        if lanes == 1:
-            return f"({x} {relation} {limit} ? {limit} : {x})"
-        self.need("select")
-        return f"select({x} {relation} {limit}, {self.splatted(bound, scope, lanes)}, {x})"
+        return f"({x} {relation} {limit} ? {limit} : {x})"
 
     def _cast(self, node: Op, scope: Scope, lanes: int) -> str:
         arg = node.args[0]

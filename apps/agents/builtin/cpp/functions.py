@@ -216,12 +216,31 @@ template <class V, class F> inline element<V> fold_lanes(V v, F combine) {
   }
 }
 """, "vec")  # fmt: skip
+_piece("bounded", """
+// The smaller or larger of a bound that is a number and x; NaN passes through, as the instructions' second operand does.
+template <class V> inline V at_most(V bound, V x) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, vec<float, 16>>) return bits<V>(_mm512_min_ps(bits<__m512>(bound), bits<__m512>(x)));
+  else if constexpr (std::is_same_v<V, vec<double, 8>>) return bits<V>(_mm512_min_pd(bits<__m512d>(bound), bits<__m512d>(x)));
+  else
+#endif
+  return select(x > bound, bound, x);
+}
+template <class V> inline V at_least(V bound, V x) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<V, vec<float, 16>>) return bits<V>(_mm512_max_ps(bits<__m512>(bound), bits<__m512>(x)));
+  else if constexpr (std::is_same_v<V, vec<double, 8>>) return bits<V>(_mm512_max_pd(bits<__m512d>(bound), bits<__m512d>(x)));
+  else
+#endif
+  return select(x < bound, bound, x);
+}
+""", "select", "bits")  # fmt: skip
 _piece("maximum", """
-template <class V> inline V maximum(V a, V b) { return select(either(a > b, a != a), a, b); }
-""", "select", "logic")  # fmt: skip
+template <class V> inline V maximum(V a, V b) { return select(a != a, a, at_least(a, b)); }
+""", "bounded")  # fmt: skip
 _piece("minimum", """
-template <class V> inline V minimum(V a, V b) { return select(either(a < b, a != a), a, b); }
-""", "select", "logic")  # fmt: skip
+template <class V> inline V minimum(V a, V b) { return select(a != a, a, at_most(a, b)); }
+""", "bounded")  # fmt: skip
 _piece("absolute", """
 template <class V> inline V absolute(V x) {
   using T = element<V>;
@@ -306,36 +325,42 @@ template <class V, class... C> inline V poly_from(V, V p) { return p; }
 template <class V, class... C> inline V poly_from(V x, V p, float c, C... more) { return poly_from(x, p * x + c, more...); }
 template <class V, class... C> inline V poly(V x, float c, C... more) { return poly_from(x, splat<V>(c), more...); }
 """, "splat")  # fmt: skip
+_piece("scaled", """
+// x times 2^n for whole n from -300 to 300; without the instruction in two factors, so that the ends are right.
+template <class V> inline V scaled(V x, V n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof x == 64) return bits<V>(_mm512_scalef_ps(bits<__m512>(x), bits<__m512>(n)));
+  else
+#endif
+  {
+    using I = like<int32_t, V>;
+    const I k = convert<int32_t>(n);
+    const I half = k >> 1;
+    return x * bits<V>((half + 127) << 23) * bits<V>((k - half + 127) << 23);
+  }
+}
+""", "bits", "convert")  # fmt: skip
 _piece("exponential", """
-// exp(x) = 2^n exp(r), |r| <= log(2) / 2: n by adding 1.5 * 2^23, 2^n in two factors so that the ends are right.
+// exp(x) = 2^n exp(r), |r| <= log(2) / 2: n by adding 1.5 * 2^23.
 template <class V> inline V exponential(V x) {
-  using I = like<int32_t, V>;
-  x = select(x > 89.0f, splat<V>(89.0f), x);
-  x = select(x < -104.0f, splat<V>(-104.0f), x);
-  const V shifted = x * 1.44269504f + 12582912.0f;
-  const V n = shifted - 12582912.0f;
+  x = at_least(splat<V>(-104.0f), at_most(splat<V>(89.0f), x));
+  const V n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
   const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
   const V q = poly(r, 0.001394112229f, 0.008363181893f, 0.04166637516f, 0.1666657697f, 0.5000000027f);
-  const V e = (r * r) * q + r + 1.0f;
-  const I k = bits<I>(shifted) - 0x4b400000;
-  const I half = k >> 1;
-  return e * bits<V>((half + 127) << 23) * bits<V>((k - half + 127) << 23);
+  return scaled((r * r) * q + r + 1.0f, n);
 }
-""", "poly", "bits", "select")  # fmt: skip
+""", "poly", "bounded", "scaled")  # fmt: skip
 _piece("exponential_less_1", """
 template <class V> inline V exponential_less_1(V x) {
-  using I = like<int32_t, V>;
-  x = select(x > 89.0f, splat<V>(89.0f), x);
-  x = select(x < -25.0f, splat<V>(-25.0f), x);
-  const V shifted = x * 1.44269504f + 12582912.0f;
-  const V n = shifted - 12582912.0f;
+  x = at_least(splat<V>(-25.0f), at_most(splat<V>(89.0f), x));
+  const V n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
   const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
   const V q = poly(r, 0.0001990754839f, 0.001393365301f, 0.008333286061f, 0.04166646489f, 0.1666666676f, 0.5000000013f);
   const V e = (r * r) * q + r;
-  const V half = bits<V>((bits<I>(shifted) - 0x4b400000 + 126) << 23);
+  const V half = scaled(splat<V>(0.5f), n);
   return 2.0f * (half * e + (half - 0.5f));
 }
-""", "poly", "bits", "select")  # fmt: skip
+""", "poly", "bounded", "scaled")  # fmt: skip
 _piece("logarithm", """
 // log(x) = k log(2) + log(m), sqrt(1/2) <= m < sqrt(2).
 template <class V> inline V logarithm(V x) {
@@ -362,18 +387,16 @@ template <class V> inline V logarithm_1_plus(V x) {
 }
 """, "logarithm")  # fmt: skip
 _piece("hyperbolic_tangent", """
+// tanh(x) = e / (e + 2) with e = exp(2 |x|) - 1, which is right for small x too; beyond 10 it is 1.
 template <class V> inline V hyperbolic_tangent(V x) {
-  const V a = absolute(x);
-  const V s = x * x;
-  const V near = poly(s, -0.00611319419f, 0.02101008234f, -0.0538540696f, 0.1333279454f, -0.3333332925f) * s * x + x;
-  const V far = 1.0f - 2.0f / (exponential(a + a) + 1.0f);
-  return select(a < 0.625f, near, signed_like(far, x));
+  const V a = at_most(splat<V>(10.0f), absolute(x));
+  const V e = exponential_less_1(a + a);
+  return signed_like(e / (e + 2.0f), x);
 }
-""", "exponential", "absolute", "signed_like")  # fmt: skip
+""", "exponential_less_1", "absolute", "signed_like")  # fmt: skip
 _piece("error_function", """
 template <class V> inline V error_function(V x) {
-  V a = absolute(x);
-  a = select(a > 4.0f, splat<V>(4.0f), a);
+  const V a = at_most(splat<V>(4.0f), absolute(x));
   const V near = x * poly(a * a, 7.853844046e-5f, -0.0008010189247f, 0.00518832732f, -0.02685381185f, 0.1128358515f,
                           -0.3761262583f, 1.128379166f);
   const V p = poly(a, 3.556704369e-6f, -2.843180379e-5f, -0.0001387672706f, 0.003182062643f, -0.02309171579f,

@@ -8,7 +8,7 @@ from apps.agents.builtin.cpp.expressions import Expressions
 from apps.agents.builtin.cpp.functions import text_of
 from apps.agents.builtin.cpp.scalar_text import MEMORY, TYPES
 from apps.agents.builtin.cpp.scope import Scope
-from apps.agents.builtin.form import Buffer, Expr, Fold, Name, Op
+from apps.agents.builtin.form import Buffer, Expr, Fold, Name, Op, Position
 from apps.agents.builtin.index import Axis
 from apps.agents.builtin.monoids import MONOIDS
 from apps.agents.builtin.nest import (
@@ -68,7 +68,7 @@ class _Printer:
         head = f'extern "C" void {function}({", ".join(parameters)}) {{'
         body = [head, *(f"  {line}" for line in outer.lines), "}"]
         pieces = text_of(self.expressions.pieces)
-        intrinsics = ["#include <immintrin.h>"] if "_mm" in pieces else []
+        intrinsics = ["#if defined(__x86_64__)", "#include <immintrin.h>", "#endif"] if "_mm" in pieces else []
         includes = [f"#include <{name}>" for name in INCLUDES]
         aliases = [f"using {name} = {meaning};" for name, meaning in sorted(self.expressions.aliases.items())]
         inner = ["namespace {", *([pieces] if pieces else []), *aliases, "}  // namespace", ""]
@@ -311,7 +311,24 @@ class _Printer:
             scope.names[test] = fresh_lanes
             identity = MONOIDS[fold.monoid].identity(dtypes)
             parts = tuple(Op("select", (test, p, i), p.dtype) for p, i in zip(parts, identity, strict=True))
-        self._assign(names, MONOIDS[fold.monoid].combine(accumulated, parts), scope)
+        monoid = MONOIDS[fold.monoid]
+        ordered = monoid.follow is not None and self._in_order(fold, scope)
+        combine = monoid.follow if ordered and monoid.follow else monoid.combine
+        self._assign(names, combine(accumulated, parts), scope)
+
+    def _in_order(self, fold: Fold, scope: Scope) -> bool:
+        """Whether the loops reach the points of a fold in ascending order of the index that is its second part."""
+        where = fold.parts[1]
+        position = where.children[0] if isinstance(where, Op) and where.name == "cast" else where
+        if not isinstance(position, Position) or fold.bound[0] not in position.axes:
+            return False
+        covered = 0
+        for axis in sorted(fold.bound, key=lambda axis: -scope.binder(axis).depth):
+            step = position.index.coefficient(axis)
+            if step is None or step <= covered:
+                return False
+            covered += step * (axis.extent - 1)
+        return True
 
     def _innermost(self, scope: Scope) -> Axis:
         one: Scope | None = scope

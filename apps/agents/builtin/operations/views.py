@@ -93,6 +93,44 @@ def flip(call: Call) -> Def:
     )
 
 
+@lowers("index_select")
+def index_select(call: Call) -> Def:
+    """Slices of a dimension by number, where the numbers follow from their place alone (as in a roll)."""
+    chosen = call.tensor(2)
+    axis = _dimension(call, 1, len(call.tensor(0).shape))
+    place = as_index(chosen.body)
+    if place is None:
+        raise CannotWrite(f"{call.node.op} picks by numbers that are only known when it runs.")
+    values = {chosen.axes[0]: axes_of(call.out.shape)[axis]} if chosen.axes else {}
+    here_at = {old: Index.of(new) for old, new in values.items()}
+    return _mapped(call, lambda here: tuple(place.at(here_at) if i == axis else one for i, one in enumerate(here)))
+
+
+def as_index(node: Expr) -> Index | None:
+    """A whole number computed from places and constants, as an index; None where there is more to it."""
+    if isinstance(node, Position):
+        return node.index
+    if isinstance(node, Const) and isinstance(node.value, int):
+        return Index.of(node.value)
+    if not isinstance(node, Op) or node.dtype not in ("int64", "int32"):
+        return None
+    args = [as_index(arg) for arg in node.args]
+    if node.name == "cast":
+        return args[0]
+    if len(args) != 2 or args[0] is None or args[1] is None:
+        return None
+    a, b = args
+    if node.name in ("add", "sub"):
+        return a + b if node.name == "add" else a - b
+    if b.terms or b.constant <= 0:
+        return None
+    known = {"mul": lambda: a * b.constant, "floor_divide": lambda: a.quotient(b.constant),
+             "remainder": lambda: a.remainder(b.constant)}  # fmt: skip
+    if a.range()[0] >= 0:
+        known["fmod"] = known["remainder"]
+    return known[node.name]() if node.name in known else None
+
+
 @lowers("repeat")
 def repeat(call: Call) -> Def:
     """The whole again and again along dimensions."""
