@@ -161,7 +161,7 @@ class Search:
     def _open(self, proposals: list[Proposal]) -> list[Proposal]:
         """Moves that neither a measurement nor the count favours, in the prior order, while much time is unexplained."""
         share = self.value("share_of_roof")
-        if share is None or share >= FAR_FROM_ROOF:
+        if share is not None and share >= FAR_FROM_ROOF:
             return []
         return [
             replace(one, ratio=max(one.modelled, LIKELY_NOTHING), low=round(one.modelled * 0.75, 4), high=1.0)
