@@ -18,6 +18,7 @@ from pragma_web.supervisor.processes import Installation, first_run, listen, own
 from pragma_web.supervisor.supervisor import BrokerMissing, Supervisor
 
 BASE = Path(__file__).resolve().parents[2]
+FIRST_RUN = "first-run.stamp"  # there once a first run was launched
 
 
 def main(words: list[str] | None = None) -> int:
@@ -41,8 +42,8 @@ def main(words: list[str] | None = None) -> int:
         here = Installation(BASE, var, run, environment, listener, own_host_name(environment))
         supervisor = Supervisor(here)
         lock.say(address)
-        if given.prepare:
-            supervisor.then_once(first_run(here, address))
+        if given.prepare and not (var / FIRST_RUN).exists():
+            supervisor.then_once(first_run(here, address), stamp=var / FIRST_RUN)
         supervisor.say(f"PRAGMA runs at {address} (Ctrl-C stops it)")
         supervisor.run()
     except (OSError, NoBroker, BrokerMissing, CannotPrepare) as problem:

@@ -34,6 +34,7 @@ class Supervisor:
         self._broker = self._child(process) if (process := embedded_broker(here)) else None
         self._children = [self._child(process) for process in product(here)]
         self._once: Child | None = None
+        self._stamp: Path | None = None
         self._stop = threading.Event()
 
     def run(self) -> None:
@@ -51,9 +52,9 @@ class Supervisor:
         finally:
             self.stop()
 
-    def then_once(self, process: Process) -> None:
-        """Run this once beside the others, and show what it says when it is over."""
-        self._once = self._child(process)
+    def then_once(self, process: Process, stamp: Path) -> None:
+        """Run this once beside the others, and show what it says when it is over; `stamp` is made if it went well."""
+        self._once, self._stamp = self._child(process), stamp
 
     def stop(self) -> None:
         """End all processes, the broker last: what they have to say on leaving needs it."""
@@ -104,6 +105,8 @@ class Supervisor:
         elif not self._once.running:
             said = self._once.log.path.read_text(errors="replace").strip().splitlines()
             self.say(f"First run: {said[-1] if said else 'nothing was said'}")
+            if self._stamp is not None and self._once.popen.returncode == 0:
+                self._stamp.touch()
             self._once = None
 
     def _start_broker(self) -> None:
