@@ -9,7 +9,7 @@ from dataclasses import replace
 from apps.agents.builtin import rules
 from apps.agents.builtin.form import Buffer, Expr, Fold, Load, Op, transform, walk
 from apps.agents.builtin.index import Axis, Index, strides
-from apps.agents.builtin.nest import Kernel, Statement, Store, expressions_in, statements_in
+from apps.agents.builtin.nest import Folds, Kernel, Statement, Store, expressions_in, statements_in
 from apps.agents.builtin.placing import Placing, Stuck
 from apps.agents.builtin.reading import Meaning
 from apps.agents.builtin.schedule import Schedule
@@ -152,8 +152,9 @@ class _Stages:
         return transform(body, change)
 
     def _kernel(self) -> Kernel:
-        used = {n.buffer for n in walk(*expressions_in(*self.statements)) if isinstance(n, Load)}
-        written = [s.buffer for s in statements_in(*self.statements) if isinstance(s, Store)]
+        kept = {buffer for s in statements_in(*self.statements) if isinstance(s, Folds) for buffer in s.keeps}
+        used = {n.buffer for n in walk(*expressions_in(*self.statements)) if isinstance(n, Load)} - kept
+        written = [s.buffer for s in statements_in(*self.statements) if isinstance(s, Store) and not s.kept]
         scratch = tuple(self.scratch)
         return Kernel(
             tuple(self.statements),

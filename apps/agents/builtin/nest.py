@@ -18,12 +18,13 @@ from apps.agents.builtin.index import Axis, Index
 
 @dataclass(frozen=True)
 class Store:
-    """buffer[offset] = value. `streaming`: past the caches, where the printer can."""
+    """buffer[offset] = value. `streaming`: past the caches, where the printer can. `kept`: into memory of the thread's own."""
 
     buffer: Buffer
     offset: Index
     value: Expr
     streaming: bool = False
+    kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,11 @@ class For:
 
 @dataclass(frozen=True)
 class Folds:
-    """Folds that are accumulated together by the body."""
+    """Folds that are accumulated together by the body, which stores what later passes need in `keeps`."""
 
     folds: tuple[Fold, ...]
     body: tuple[Statement, ...]
+    keeps: tuple[Buffer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,6 @@ class Kernel:
     reads: tuple[Buffer, ...]
     writes: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...]
-    local: tuple[Buffer, ...] = ()
 
 
 def statements_in(*roots: Statement) -> Iterator[Statement]:

@@ -10,11 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from apps.agents.builtin.form import SIZES, Expr, Fold, Load, Op, Position, walk
+from apps.agents.builtin.form import SIZES, Buffer, Expr, Fold, Load, Op, Position, walk
 from apps.agents.builtin.index import Axis, Index
+from apps.agents.builtin.keeping import shared_work
 from apps.agents.builtin.nest import Accumulate, Folds, For, Par, Piece, Statement, Store, Vec
 from apps.agents.builtin.schedule import Schedule
-from apps.agents.builtin.targets import Target
+from apps.agents.builtin.targets import Target, replace_nodes
 
 # Fewer points than this (elements touched) are not worth waking threads for; about 20 us of work.
 LEAST_PARALLEL = 16384
@@ -47,11 +48,12 @@ class Placing:
         self.schedule = schedule
         self.known: frozenset[Fold] = frozenset()
         self.tile_lanes = 1
+        self.kept = 0
 
     def place(self, targets: Sequence[Target]) -> list[Statement]:
         """Statements for targets that may be computed together. Raises `Stuck`."""
         tasks = [_Task(t.axes, Store(t.buffer, t.offset, t.body), (t.body,)) for t in targets]
-        statements, self.known = self._folds(tasks, frozenset(), self.known, None)
+        statements, self.known, tasks = self._folds(tasks, frozenset(), self.known, None)
         for group in _groups(tasks, frozenset(), self.known):
             statements += self._parallel(group, self.known)
         return statements
@@ -97,7 +99,7 @@ class Placing:
     def _inside(
         self, tasks: Sequence[_Task], bound: frozenset[Axis], known: frozenset[Fold], vector: Axis | None
     ) -> list[Statement]:
-        statements, known = self._folds(tasks, bound, known, vector)
+        statements, known, tasks = self._folds(tasks, bound, known, vector)
         for group in _groups(tasks, bound, known):
             if group.first:
                 more = bound | frozenset(group.first)
@@ -109,15 +111,39 @@ class Placing:
 
     def _folds(
         self, tasks: Sequence[_Task], bound: frozenset[Axis], known: frozenset[Fold], vector: Axis | None
-    ) -> tuple[list[Statement], frozenset[Fold]]:
+    ) -> tuple[list[Statement], frozenset[Fold], Sequence[_Task]]:
         statements: list[Statement] = []
         ready = [fold for fold in _unknown(tasks, known) if fold.axes <= bound]
         for together in _ranked(ready):
             inner = [_Task(fold.bound, Accumulate(fold), fold.parts) for fold in together]
+            keeps: tuple[Buffer, ...] = ()
+            if self.schedule.keep and bound and vector is None:
+                stores, tasks = self._kept(together[0].bound, together, tasks)
+                inner += [_Task(together[0].bound, store, (store.value,)) for store in stores]
+                keeps = tuple(store.buffer for store in stores)
             body = self._inside(inner, bound, known, vector)
-            statements.append(Folds(tuple(together), tuple(body)))
+            statements.append(Folds(tuple(together), tuple(body), keeps))
             known = known | frozenset(together)
-        return statements, known
+        return statements, known, tasks
+
+    def _kept(
+        self, walked: tuple[Axis, ...], folds: Sequence[Fold], tasks: Sequence[_Task]
+    ) -> tuple[list[Store], Sequence[_Task]]:
+        """Stores of what a pass of folds computes and a later one needs again, and the tasks reading these instead."""
+        found, readers = shared_work(
+            walked,
+            [part for fold in folds for part in fold.parts],
+            [(task.axes, task.needs) for task in tasks],
+            self.kept,
+        )
+        self.kept += len(found)
+        changed = []
+        for task, table in zip(tasks, readers, strict=True):
+            if table and isinstance(task.statement, Store):
+                value = replace_nodes(task.statement.value, table)
+                task = _Task(task.axes, replace(task.statement, value=value), (value,))
+            changed.append(task)
+        return [Store(buffer, offset, value, kept=True) for buffer, offset, value in found], changed
 
     def _leaf(self, tasks: Sequence[_Task], vector: Axis | None) -> list[Statement]:
         """Loops over the axes that are left, the vector axis innermost, or the surrounding tile's."""
@@ -145,7 +171,7 @@ class Placing:
             unroll //= 2
         # A tile that reaches back, so as to be whole, begins anywhere.
         if self.schedule.streaming and (whole or axis.extent % lanes == 0):
-            body = tuple(_streamed(s, axis, lanes) if isinstance(s, Store) else s for s in body)
+            body = tuple(_streamed(s, axis, lanes) if isinstance(s, Store) and not s.kept else s for s in body)
         return Vec(axis, lanes, unroll, body)
 
     def _lanes(self, axis: Axis, tasks: Sequence[_Task]) -> int:

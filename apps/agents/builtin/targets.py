@@ -28,13 +28,12 @@ _RESPELLED = 1000
 
 @dataclass(frozen=True)
 class Target:
-    """buffer[offset] = body for each point of `axes`, in this order of significance. `local`: a buffer of one thread."""
+    """buffer[offset] = body for each point of `axes`, in this order of significance."""
 
     buffer: Buffer
     axes: tuple[Axis, ...]
     offset: Index
     body: Expr
-    local: bool = False
 
 
 def target_of(name: str, value: Def) -> Target:

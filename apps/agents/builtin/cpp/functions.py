@@ -261,7 +261,7 @@ template <class V> inline V signed_like(V size, V sign) {
 """, "vec", "bits")  # fmt: skip
 _piece("sign_of", """
 template <class V> inline V sign_of(V x) {
-  return select(x != x, x, select(x > 0, splat<V>(1), select(x < 0, splat<V>(-1), splat<V>(0))));
+  return select(x > 0, splat<V>(1), select(x < 0, splat<V>(-1), splat<V>(0)));
 }
 """, "select", "splat")  # fmt: skip
 _piece("root", """

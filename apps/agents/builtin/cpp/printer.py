@@ -52,6 +52,8 @@ class _Printer:
         self.kernel = kernel
         roots = list(expressions_in(*kernel.statements))
         self.expressions = Expressions(roots, polynomials=polynomials)
+        kept = [s.value for s in statements_in(*kernel.statements) if isinstance(s, Store) and s.kept]
+        self.expressions.uses.update(kept)
         for buffer in (*kernel.reads, *kernel.writes, *kernel.scratch):
             self.expressions.fresh(buffer.name)
         self.piece: tuple[Piece, str, str] | None = None
@@ -190,6 +192,8 @@ class _Printer:
     def _folds(self, folds: Folds, scope: Scope) -> None:
         vectors = {s.fold: v for v in statements_in(*folds.body) if isinstance(v, Vec) for s in v.body
                    if isinstance(s, Accumulate)}  # fmt: skip
+        for buffer in folds.keeps:
+            scope.add(f"alignas(64) {MEMORY[buffer.dtype]} {buffer.name}[{buffer.elements}];")
         for fold in folds.folds:
             self._declare(fold, vectors.get(fold), scope)
         for statement in folds.body:
