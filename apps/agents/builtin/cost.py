@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from apps.agents.builtin.form import SIZES, Buffer, Const, Expr, Fold, Load, Op, Position
+from apps.agents.builtin.form import SIZES, Const, Expr, Fold, Load, Op, Position
 from apps.agents.builtin.index import Axis
 from apps.agents.builtin.nest import Accumulate, Folds, For, Kernel, Par, Statement, Store, Vec, statements_in
 from apps.agents.builtin.processor import Processor
@@ -30,9 +30,9 @@ CYCLES_OF_LIBRARY = 0.7
 LANE_IN_AND_OUT = 3.0
 _ONE_INSTRUCTION = frozenset({"floor", "ceil", "trunc", "round"})
 # Cycles from one combination to the next that depends on it, and instructions of one combination.
-_LATENCY = {"sum": 4.0, "product": 4.0, "max": 6.0, "min": 6.0, "any": 1.0, "all": 1.0, "argmax": 10.0, "argmin": 10.0,
+_LATENCY = {"sum": 4.0, "product": 4.0, "max": 6.0, "min": 6.0, "any": 1.0, "all": 1.0, "argmax": 6.0, "argmin": 6.0,
             "max_sum": 60.0}  # fmt: skip
-_COMBINE = {"sum": 1.0, "product": 1.0, "max": 3.0, "min": 3.0, "any": 1.0, "all": 1.0, "argmax": 9.0, "argmin": 9.0,
+_COMBINE = {"sum": 1.0, "product": 1.0, "max": 3.0, "min": 3.0, "any": 1.0, "all": 1.0, "argmax": 4.0, "argmin": 4.0,
             "max_sum": 40.0}  # fmt: skip
 _REGISTERS = 16  # accumulators that stay in registers beside what a loop computes with
 
@@ -126,7 +126,8 @@ def _part(statement: Statement, kernel: Kernel, schedule: Schedule, processor: P
         balance = math.ceil(statement.count / threads) * threads / statement.count
     work = _Work(schedule, processor)
     work.statement(statement, 1.0, frozenset())
-    moved = traffic_of(statement, frozenset((*kernel.scratch, *kernel.local)))
+    kept = [buffer for folds in statements_in(statement) if isinstance(folds, Folds) for buffer in folds.keeps]
+    moved = traffic_of(statement, frozenset((*kernel.scratch, *kept)))
     share = balance / threads / processor.hertz
     return Cost(
         arithmetic=work.arithmetic * share,
@@ -270,8 +271,3 @@ def nodes_here(roots: Sequence[Expr]) -> Iterator[Expr]:
         yield node
         if not isinstance(node, Fold):
             stack.extend(node.children)
-
-
-def buffers_bytes(buffers: Sequence[Buffer]) -> int:
-    """All of them together."""
-    return sum(buffer.bytes for buffer in buffers)

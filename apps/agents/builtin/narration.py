@@ -103,6 +103,9 @@ def _inner(stage: Statement, schedule: Schedule) -> str:
         how += f" with {vec.unroll} accumulators" if vec.unroll > 1 and done else ""
         if done:
             verbs.append(f"folds the {listed(list(dict.fromkeys(done)))}{how}")
+        if any(s.kept for s in stored):
+            verbs.append("keeps what a later pass needs")
+        stored = [s for s in stored if not s.kept]
         if stored:
             past = " past the caches" if any(s.streaming for s in stored) else ""
             verbs.append(f"computes and stores {listed([s.buffer.name for s in stored])}{how}{past}")
