@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from apps.agents.gateway.purse import Purse
+from apps.agents.gateway.settings import ModelSettings
 from apps.agents.ports import Coder, Conductor
 
 BUILTIN = "builtin"
@@ -28,9 +31,32 @@ def check_coder(name: str) -> None:
         )
 
 
-def coder_named(name: str) -> Pair:
-    """The coder of that name with its Conductor. Raises `UnknownCoder`."""
+def coder_named(
+    name: str,
+    model: ModelSettings | None = None,
+    *,
+    heed: Callable[[], None] = lambda: None,
+    purse: Purse | None = None,
+) -> Pair:
+    """The coder of that name with its Conductor. Raises `UnknownCoder`.
+
+    A model is used where its settings are given: `heed` is called several times a second while it is asked and raises
+    to end the call, `purse` keeps what may be spent (`apps.agents.gateway`).
+    """
+    if model is not None:
+        return _model(name, model, heed, purse)
     check_coder(name)
     from apps.agents.builtin import BuiltinCoder, BuiltinConductor
 
     return Pair(BuiltinCoder(), BuiltinConductor())
+
+
+def _model(name: str, model: ModelSettings, heed: Callable[[], None], purse: Purse | None) -> Pair:
+    if name != model.name:
+        raise UnknownCoder(f"The settings given for {name!r} are those of {model.name!r}.")
+    from apps.agents.gateway.asking import Gateway
+    from apps.agents.writers.coder import ModelCoder
+    from apps.agents.writers.conductor import ModelConductor
+
+    gateway = Gateway(model, heed=heed, purse=purse)
+    return Pair(ModelCoder(gateway), ModelConductor(gateway))

@@ -129,7 +129,11 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Advice:
-    """The Conductor's reading of a profile. `base` is the number of the version it speaks of, `move` is for machines."""
+    """The Conductor's reading of a profile. `base` is the number of the version it speaks of, `move` is for machines.
+
+    `reasoning` is for the reader of the advice; `said` is all that was said on the way to it, which the loop keeps as its
+    step's text and not in the advice.
+    """
 
     number: int
     base: int
@@ -140,6 +144,7 @@ class Advice:
     reasoning: str = ""
     move: Plain = None
     usage: Usage = field(default_factory=Usage)
+    said: str = ""
 
 
 # `Evidence.metric` and `Prediction.metric` name a metric of `apps.agents.profiler.metrics`: the profile's own, and

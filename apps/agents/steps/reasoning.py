@@ -33,7 +33,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Counsel:
-    """What the Conductor came to: an advice, nothing to gain, or an interruption; `text` is what it said before these."""
+    """What the Conductor came to: an advice, nothing to gain, or an interruption; `text` is all it said."""
 
     advice: Advice | None = None
     nothing: NothingToGain | None = None
@@ -75,7 +75,7 @@ def advise(run: Course, iteration: int, slot: int) -> Advice | None:
             return Counsel(stopped=Interruption.of(stopped), usage=stopped.usage, text=stopped.text)
         if isinstance(answer, NothingToGain):
             return Counsel(nothing=answer, usage=answer.usage, text=answer.reasoning)
-        return Counsel(replace(answer, number=number), usage=answer.usage)
+        return Counsel(replace(answer, number=number, said=""), usage=answer.usage, text=answer.said)
 
     def told(counsel: Counsel) -> Sequence[Fact]:
         ended = run.ended(key, Agent.CONDUCTOR, *_says(counsel), counsel.usage)
@@ -102,4 +102,4 @@ def _says(counsel: Counsel) -> tuple[str, str]:
     seen = ", ".join(
         f"{one.metric} is {one.value:.4g} {one.unit} ({one.relation} {one.threshold:.4g})" for one in advice.evidence
     )
-    return f"{advice.bottleneck}{': ' + seen if seen else ''}. {advice.change}", advice.reasoning
+    return f"{advice.bottleneck}{': ' + seen if seen else ''}. {advice.change}", counsel.text or advice.reasoning
