@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from tests.browser.serving import installed_browser, served
-from tests.pages import factories
+from tests.pages import scenes
 
 if installed_browser() is not None:
     from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -39,7 +39,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def world(transactional_db: None) -> dict[str, Any]:
-    return factories.world()
+    return scenes.world()
 
 
 @pytest.fixture

@@ -149,10 +149,10 @@ def main() -> int:
         from django.core.management import call_command
         from django.test import Client
 
-        from tests.pages import factories
+        from tests.pages import scenes
 
         call_command("migrate", verbosity=0)
-        world = factories.world()
+        world = scenes.world()
         client = Client()
         client.force_login(world["person"])
         cookie = client.cookies["sessionid"].value

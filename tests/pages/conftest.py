@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.pages import factories
+from tests.pages import factories, scenes
 
 
 @pytest.fixture
 def world(db: None) -> dict[str, Any]:
     """Two hosts, three problems, a run in every state."""
-    return factories.world()
+    return scenes.world()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from apps.kernels.evaluation import (
     Correctness,
     Evaluation,
     HotLoop,
-    Metric,
     Outcome,
     Policy,
     Profile,
@@ -26,6 +25,7 @@ from apps.kernels.evaluation import (
 )
 from apps.kernels.facts import Constant, ProblemFacts, Quirk, TensorFact
 from apps.kernels.machine import Bandwidth, Cache, Ceilings, DeviceReport, HostReport, Isolation
+from apps.kernels.profile.names import metric
 
 ELEMENTS = 4096 * 768
 BYTES = 2 * 4 * ELEMENTS
@@ -77,14 +77,15 @@ def profile(candidate_ms: float, vector_bits: int, counters: bool = False) -> Pr
     return Profile(
         tier="pmu" if counters else "software",
         metrics=(
-            Metric("time", candidate_ms, "ms", "timing"),
-            Metric("achieved_bandwidth", achieved, "GB/s", "bytes / time"),
-            Metric("share_of_memory_roof", achieved / ROOF, "share", "roofline"),
-            Metric("achieved_gflops", flops / candidate_ms, "GFLOP/s", "FLOPs / time"),
-            Metric("vector_width", vector_bits, "bit", "disassembly"),
-            Metric("thread_scaling", 1.38, "x", "timing"),
-            Metric("minor_faults_per_call", 3, "count", "rusage"),
-            Metric("system_time_share", 0.012, "share", "rusage"),
+            metric("call_us", candidate_ms * 1e3, "timing"),
+            metric("achieved_bandwidth", achieved, "compulsory bytes / time"),
+            metric("share_of_memory_roof", achieved / ROOF, "ceilings"),
+            metric("achieved_arithmetic", flops / candidate_ms, "FLOPs as written / time"),
+            metric("compulsory_bytes", BYTES, "problem"),
+            metric("hot_loop_vector_bits", vector_bits, "disassembly"),
+            metric("scaling", 1.38, "profiling run"),
+            metric("minor_faults_per_call", 3, "/proc stat"),
+            metric("system_time_share", 0.012, "/proc stat"),
         ),
         roofline=Roofline(
             peak_gflops=PEAK,

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.pages import factories
+from tests.pages import factories, scenes
 
 
 def asked(client: Client, address: str) -> int:
@@ -21,7 +21,7 @@ def asked(client: Client, address: str) -> int:
 def grow(world: dict[str, Any]) -> None:
     """As many again of everything: runs with versions, problems, hosts."""
     for number in range(3):
-        factories.finished(owner=world["colleague"], sizing=world["live"].sizing, device=world["device"])
+        scenes.finished(owner=world["colleague"], sizing=world["live"].sizing, device=world["device"])
         problem = factories.ProblemFactory.create(slug=f"more-{number}", title=f"More {number}", source=f"# {number}\n")
         factories.SizingFactory.create(problem=problem)
         factories.DeviceFactory.create(host=factories.HostFactory.create(name=f"more-{number}"))

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from apps.kernels.evaluation import Metric, Profile
-from apps.runs.presentation import figures
+from apps.kernels.profile.names import UNITS
+from apps.runs.presentation import figures, metrics
 from apps.runs.presentation.charts import roofline_chart
 from apps.runs.presentation.code import code_lines
 from apps.runs.presentation.diffs import diff
-from apps.runs.presentation.metrics import change_text, rows_against
+from apps.runs.presentation.metrics import better_when, change_text, rows_against
 from apps.runs.presentation.runs_table import spark_of
 from tests.pages import evaluations
 
@@ -61,13 +62,25 @@ def test_a_change_has_a_direction_of_its_own_and_noise_is_called_noise() -> None
     assert (rows["achieved_bandwidth"].sign, rows["achieved_bandwidth"].tone) == ("▲", "good")
     assert (rows["minor_faults_per_call"].beyond_noise, rows["minor_faults_per_call"].tone) == (False, "")
     worse = {row.name: row for row in rows_against(after, before)}
-    assert (worse["time"].tone, worse["vector_width"].tone) == ("bad", "bad")
+    assert (worse["time"].tone, worse["hot_loop_vector_bits"].tone) == ("bad", "bad")
 
 
 def test_a_time_within_both_intervals_is_noise_and_one_beyond_is_not() -> None:
     base = evaluations.correct(0.400)
     assert rows_against(base, evaluations.correct(0.408))[0].beyond_noise is False
     assert rows_against(base, evaluations.correct(0.440))[0].beyond_noise is True
+
+
+def test_what_the_problem_gives_alike_to_both_sides_is_left_out_of_a_comparison() -> None:
+    before, after = evaluations.correct(0.611), evaluations.correct(0.431)
+    assert "compulsory_bytes" not in {row.name for row in rows_against(before, after)}
+    assert "compulsory_bytes" in {row.name for row in rows_against(None, after)}
+
+
+def test_every_metric_with_a_direction_is_one_that_the_profiler_knows() -> None:
+    known = {*UNITS, "time", "time_over_reference"}
+    assert {name for name in known if better_when(name)} >= {"achieved_bandwidth", "minor_faults_per_call"}
+    assert known >= metrics._MORE_IS_BETTER | metrics._LESS_IS_BETTER | metrics._GIVEN | metrics._OF_TIME
 
 
 def test_a_metric_that_one_side_lacks_is_shown_without_a_change() -> None:

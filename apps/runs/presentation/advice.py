@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from apps.agents.ports import Advice, Holding
 from apps.kernels.plain import BadPlain, from_plain
+from apps.kernels.profile.names import UNITS
 from apps.runs.models import AdviceRow
 from apps.runs.presentation import figures
 from apps.runs.presentation.metrics import label_of
@@ -90,7 +91,8 @@ def _card(advice: Advice, holding: Holding | None) -> AdviceCard:
 
 
 def _movements(advice: Advice, holding: Holding | None) -> Iterable[Movement]:
-    units = {proof.metric: proof.unit for proof in advice.evidence} | {"time": "ms", "time_over_reference": "ratio"}
+    units = UNITS | {"time": "ms", "time_over_reference": "ratio"}
+    units |= {proof.metric: proof.unit for proof in advice.evidence}
     happened = {one.metric: one for one in holding.happened} if holding else {}
     for expected in advice.expected:
         came = happened.get(expected.metric)

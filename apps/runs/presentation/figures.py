@@ -128,7 +128,7 @@ def with_unit(value: float | None, unit: str) -> str:
             return count(value, "FLOP")
         case "" | "1" | "count":
             return _counted(value)
-    return f"{significant(value)} {unit}"
+    return f"{_counted(value)} {unit}"
 
 
 def _counted(value: float) -> str:

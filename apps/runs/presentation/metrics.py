@@ -9,21 +9,44 @@ from apps.agents import profiler
 from apps.kernels.evaluation import Evaluation, Metric, Time
 from apps.runs.presentation import figures
 
-# A change in a figure that stands still between two builds is a change; one read off the operating system while a kernel
-# ran scatters, on machines like ours by up to a tenth between two runs of the same binary.
-_EXACT_SOURCES = ("disassembly", "compiler", "model", "prediction", "facts", "llvm-mca", "remarks")
-_TIMED_SOURCES = ("timing", "time", "roof")
+# Names are those of apps/kernels/profile/names.py. What is in neither set is a fact, not a merit.
+_MORE_IS_BETTER = {
+    "scaling", "parallel_efficiency", "parallelism", "achieved_bandwidth", "achieved_arithmetic",
+    "share_of_memory_roof", "share_of_plain_store_roof", "share_of_arithmetic_peak", "share_of_roof",
+    "own_code_share", "hot_loop_vector_bits", "ipc", "topdown_retiring",
+}  # fmt: skip
+_LESS_IS_BETTER = {
+    "time", "time_over_reference", "call_us", "call_us_one_thread", "busiest_thread_share", "call_overhead_share",
+    "minor_faults_per_call", "page_fault_share", "system_time_share", "involuntary_switches_per_call",
+    "torch_operations_per_call", "math_library_share", "kernel_mode_share", "hot_loop_div_sqrt", "hot_loop_calls",
+    "hot_loop_spills", "hot_loop_strided_loads", "hot_loop_indirect_loads", "hot_loop_recurrence_cycles",
+    "latency_chain_ratio", "loops_not_vectorised", "cycles", "cache_miss_share", "cache_misses_per_kilo_instruction",
+    "branch_miss_share", "dtlb_load_misses", "topdown_bad_speculation", "topdown_frontend_bound",
+    "topdown_backend_bound",
+}  # fmt: skip
+# What problem and machine give: the same on both sides of most comparisons, and then left out of them.
+_GIVEN = {
+    "compulsory_bytes", "read_bytes", "written_bytes", "flops", "intensity", "ridge", "memory_roof",
+    "plain_store_roof", "arithmetic_peak", "streaming_gain", "host_vector_bits", "host_cores",
+}  # fmt: skip
+# Derived from the time of a call, so they scatter as it does.
+_OF_TIME = {
+    "time", "call_us", "achieved_bandwidth", "achieved_arithmetic", "share_of_memory_roof",
+    "share_of_plain_store_roof", "share_of_arithmetic_peak", "share_of_roof",
+}  # fmt: skip
+_EXACT_SOURCES = ("disassembly", "model", "llvm-mca", "problem", "remarks")
+# Read off the operating system while a kernel ran: on machines like ours two runs of one binary differ by up to a tenth.
 _SAMPLED_NOISE = 0.10
 _LEAST_NOISE = 0.01  # the smallest margin the judge itself allows
-
-_DOWN_IS_BETTER = (
-    "time", "fault", "switch", "miss", "stall", "scalar", "call", "spill", "cycles", "latency", "instructions_per",
-    "passes", "traffic", "setup", "bound", "seconds", "gather", "division",
-)  # fmt: skip
-_UP_IS_BETTER = (
-    "bandwidth", "gflops", "roof", "vector", "scaling", "ipc", "hit", "speedup", "speed_up", "share_of_peak",
-    "utilisation", "occupancy", "retiring",
-)  # fmt: skip
+_LABELS = {
+    "call_us": "a call, while profiled",
+    "call_us_one_thread": "a call on one thread",
+    "scaling": "scaling, one thread to all",
+    "hot_loop_fma": "hot loop FMA",
+    "hot_loop_nt_stores": "hot loop non-temporal stores",
+    "ipc": "instructions per cycle",
+    "dtlb_load_misses": "dTLB load misses",
+}
 
 
 @dataclass(frozen=True)
@@ -44,25 +67,32 @@ class MetricRow:
 
 def label_of(name: str) -> str:
     """A metric's name as people read it."""
-    return name.replace("_", " ").replace("gflops", "GFLOP/s").replace("cpu", "CPU").replace("ipc", "IPC")
+    return _LABELS.get(name, name.replace("_", " "))
 
 
 def better_when(name: str) -> int:
     """+1 where more is better, -1 where less is, 0 where neither (a fact, not a merit)."""
-    lowered = name.lower()
-    if any(word in lowered for word in _UP_IS_BETTER):
-        return 1
-    return -1 if any(word in lowered for word in _DOWN_IS_BETTER) else 0
+    return (name in _MORE_IS_BETTER) - (name in _LESS_IS_BETTER)
 
 
 def rows_against(before: Evaluation | None, after: Evaluation | None) -> list[MetricRow]:
-    """Every metric either evaluation has, the later one's order first."""
+    """Every metric either evaluation has, time first; what is given and the same on both sides is left out."""
     earlier = profiler.metrics(before) if before else {}
     later = profiler.metrics(after) if after else {}
-    names = [profiler.TIME] if profiler.TIME in later or profiler.TIME in earlier else []
-    names += [name for name in [*later, *earlier] if name not in (profiler.TIME, profiler.TIME_OVER_REFERENCE)]
+    known = dict.fromkeys([profiler.TIME, *later, *earlier])
     spread = math.hypot(_spread(before), _spread(after))
-    return [_row(name, earlier.get(name), later.get(name), spread) for name in dict.fromkeys(names)]
+    return [
+        _row(name, earlier.get(name), later.get(name), spread)
+        for name in known
+        if (name in earlier or name in later)
+        and name != profiler.TIME_OVER_REFERENCE
+        and not (name == "call_us" and profiler.TIME in known)
+        and not (name in _GIVEN and before and after and _same(earlier.get(name), later.get(name)))
+    ]
+
+
+def _same(one: Metric | None, other: Metric | None) -> bool:
+    return one is not None and other is not None and not _differs(one.value, other.value, _LEAST_NOISE)
 
 
 def _row(name: str, before: Metric | None, after: Metric | None, spread: float) -> MetricRow:
@@ -110,10 +140,9 @@ def _differs(before: float, after: float, noise: float) -> bool:
 
 def _noise(metric: Metric, spread: float) -> float:
     """The relative change below which two values of this metric can't be told apart."""
-    source = metric.source.lower()
-    if metric.name == profiler.TIME or any(word in source for word in _TIMED_SOURCES):
+    if metric.name in _OF_TIME:
         return max(spread, _LEAST_NOISE)
-    if metric.unit == "bit" or any(word in source for word in _EXACT_SOURCES):
+    if metric.name in _GIVEN or any(word in metric.source for word in _EXACT_SOURCES):
         return 0.0
     return _SAMPLED_NOISE
 
