@@ -26,8 +26,9 @@ LEAST_GAIN = 0.02
 ASKED_RATIO = 0.96
 # A move that the cost model alone favours has to promise more than one that a measurement asks for.
 UNASKED_RATIO = 0.95
-# What a move is said to bring that nothing speaks for.
-LIKELY_NOTHING = 0.98
+# What a move is said to bring that nothing speaks for; and the least time that comes as no surprise where the count sees
+# little in a move.
+LIKELY_NOTHING, LEAST_EXPECTED = 0.98, 0.75
 # Beyond this the cost model is taken at its word that a move makes things slower.
 SLOWER_RATIO = 1.03
 FIRST_TRUST, MOST_TRUST = 0.8, 1.0
@@ -164,7 +165,7 @@ class Search:
         if share is not None and share >= FAR_FROM_ROOF:
             return []
         return [
-            replace(one, ratio=max(one.modelled, LIKELY_NOTHING), low=round(one.modelled * 0.75, 4), high=1.0)
+            replace(one, ratio=max(LIKELY_NOTHING, min(1.0, one.modelled)), low=LEAST_EXPECTED, high=1.0)
             for one in proposals
             if not one.evidence and UNASKED_RATIO < one.modelled <= SLOWER_RATIO and one.trust >= FIRST_TRUST
         ]
@@ -222,6 +223,8 @@ class Search:
         modelled = max(costs[1].seconds / costs[0].seconds, 0.95 * min(1.0, self.value("share_of_roof") or 0.0))
         ratio = min(modelled, ASKED_RATIO) if evidence or not self.profiled else modelled
         low, high = span(ratio)
+        if modelled > ratio:
+            low = LEAST_EXPECTED
         return Proposal(move, after, ratio, low, high, modelled, self.trust(move.name), evidence, *costs)
 
     def _measured(self) -> float | None:
