@@ -101,7 +101,7 @@ def _row(name: str, before: Metric | None, after: Metric | None, spread: float) 
     change, beyond, why = "", None, ""
     if before is not None and after is not None:
         noise = _noise(shown, spread)
-        change = change_text(before.value, after.value, shown.unit)
+        change = "same" if before.value == after.value else change_text(before.value, after.value, shown.unit)
         beyond = _differs(before.value, after.value, noise)
         why = "exact: any change counts" if not noise else f"changes under {figures.percent(noise)} are within noise"
     rises = before is not None and after is not None and after.value > before.value
