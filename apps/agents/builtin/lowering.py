@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from apps.agents.builtin import rules
+from apps.agents.builtin import choices, rules
 from apps.agents.builtin.form import Buffer, Expr, Fold, Load, Op, transform, walk
 from apps.agents.builtin.index import Axis, Index, strides
 from apps.agents.builtin.nest import Folds, Kernel, Statement, Store, expressions_in, statements_in
@@ -30,7 +30,7 @@ def lower(meaning: Meaning, schedule: Schedule) -> Kernel:
     ready = respelled([replace(target, body=body) for target, body in zip(targets, bodies, strict=True)])
     if schedule.reciprocals:
         ready = tuple(
-            replace(t, body=b) for t, b in zip(ready, rules.reciprocals([t.body for t in ready]), strict=True)
+            replace(t, body=b) for t, b in zip(ready, choices.reciprocals([t.body for t in ready]), strict=True)
         )
     return _Stages(schedule).kernel(ready)
 
@@ -38,9 +38,9 @@ def lower(meaning: Meaning, schedule: Schedule) -> Kernel:
 def _rewritten(bodies: Sequence[Expr], schedule: Schedule) -> Sequence[Expr]:
     simple: Sequence[Expr] = [rules.simplified(body) for body in bodies]
     if schedule.online:
-        simple = rules.online(simple)
+        simple = choices.online(simple)
     if schedule.moments:
-        simple = rules.moments(simple)
+        simple = choices.moments(simple)
     return simple
 
 

@@ -52,7 +52,7 @@ class Placing:
 
     def place(self, targets: Sequence[Target]) -> list[Statement]:
         """Statements for targets that may be computed together. Raises `Stuck`."""
-        tasks = [_Task(t.axes, Store(t.buffer, t.offset, t.body), (t.body,)) for t in targets]
+        tasks: Sequence[_Task] = [_Task(t.axes, Store(t.buffer, t.offset, t.body), (t.body,)) for t in targets]
         statements, self.known, tasks = self._folds(tasks, frozenset(), self.known, None)
         for group in _groups(tasks, frozenset(), self.known):
             statements += self._parallel(group, self.known)

@@ -1,6 +1,6 @@
 """Rewrite rules: each turns one expression into another of the same value (beyond rounding) that costs less.
 
-`SIMPLIFY` always helps and is always applied. `CHOICES` trade one cost for another: a schedule asks for them by name.
+All of `SIMPLIFY` always help and are always applied; `choices` are those that a schedule asks for.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from apps.agents.builtin.form import (
     rebuild,
     substitute,
     transform,
-    walk,
 )
 from apps.agents.builtin.index import Axis, Index
 from apps.agents.builtin.scalars import evaluate
@@ -73,11 +72,13 @@ def simplified_once(node: Expr, rules: Sequence[Rule]) -> Expr:
 MOST_REWRITES = 20
 
 
-def _op(name: str, *args: Expr) -> Expr:
+def operation(name: str, *args: Expr) -> Expr:
+    """An operation of its last operand's type."""
     return Op(name, args, args[-1].dtype)
 
 
-def _number(value: float, like: Expr) -> Const:
+def number(value: float, like: Expr) -> Const:
+    """A constant of another node's type."""
     return Const(float(value) if like.dtype in FLOATS else int(value), like.dtype)
 
 
@@ -138,7 +139,7 @@ def divide_by_constant(node: Expr) -> Expr | None:
     a, b = node.args
     if isinstance(b, Const) and b.value and finite(b.value) and not isinstance(a, Const):
         inverse = 1.0 / float(b.value)
-        return _op("mul", a, _number(inverse, a)) if 1e-37 < abs(inverse) < 1e37 else None
+        return operation("mul", a, number(inverse, a)) if 1e-37 < abs(inverse) < 1e37 else None
     return None
 
 
@@ -185,7 +186,7 @@ def factor_out_of_sum(node: Expr) -> Expr | None:
     bound = set(node.bound)
     for factor, rest in (product.args, product.args[::-1]):
         if not (factor.axes & bound) and rest.axes & bound:
-            return _op("mul", Fold("sum", node.bound, (rest,)), factor)
+            return operation("mul", Fold("sum", node.bound, (rest,)), factor)
     return None
 
 
@@ -196,7 +197,7 @@ def sum_of_constant(node: Expr) -> Expr | None:
     part = node.parts[0]
     if part.axes & set(node.bound):
         return None
-    return _op("mul", part, _number(math.prod(axis.extent for axis in node.bound), part))
+    return operation("mul", part, number(math.prod(axis.extent for axis in node.bound), part))
 
 
 def tanh_of_softplus(node: Expr) -> Expr | None:
@@ -220,13 +221,13 @@ def tanh_of_softplus(node: Expr) -> Expr | None:
 
 
 def _ratio(e: Expr) -> Expr:
-    product = _op("mul", e, _op("add", e, _number(2, e)))
-    return _op("div", product, _op("add", product, _number(2, e)))
+    product = operation("mul", e, operation("add", e, number(2, e)))
+    return operation("div", product, operation("add", product, number(2, e)))
 
 
 def _capped_exponential(e: Expr, top: float) -> Expr | None:
     if isinstance(e, Op) and e.name == "exp":
-        return _op("exp", _op("minimum", e.args[0], _number(top, e)))
+        return operation("exp", operation("minimum", e.args[0], number(top, e)))
     return None
 
 
@@ -249,7 +250,7 @@ def logistic(node: Expr) -> Expr | None:
         if is_number(one, 1) and isinstance(e, Op) and e.name == "exp":
             inner = e.args[0]
             if isinstance(inner, Op) and inner.name == "neg":
-                return _op("sigmoid", inner.args[0])
+                return operation("sigmoid", inner.args[0])
     return None
 
 
@@ -260,7 +261,7 @@ def tanh_plus_1(node: Expr) -> Expr | None:
     for one, curve in (node.args, node.args[::-1]):
         if is_number(one, 1) and isinstance(curve, Op) and curve.name == "tanh":
             z = curve.args[0]
-            return _op("mul", _op("sigmoid", _op("mul", z, _number(2, z))), _number(2, z))
+            return operation("mul", operation("sigmoid", operation("mul", z, number(2, z))), number(2, z))
     return None
 
 
@@ -273,11 +274,11 @@ def join_factors(node: Expr) -> Expr | None:
         return None
     if isinstance(a, Const) or isinstance(b, Const):
         known, rest, factor = (a, b, other) if isinstance(a, Const) else (b, a, by)
-        if factor is None or not _ordinary(known):
+        if factor is None or not isinstance(known, Const) or not _ordinary(known):
             return None
-        return _op("mul", rest, _number(factor * float(known.value), rest))
+        return operation("mul", rest, number(factor * float(known.value), rest))
     factor = (1.0 if by is None else by) * (1.0 if other is None else other)
-    return _op("mul", _op("mul", a, b), _number(factor, a))
+    return operation("mul", operation("mul", a, b), number(factor, a))
 
 
 def _without_factor(node: Expr) -> tuple[Expr, float | None]:
@@ -306,112 +307,3 @@ SIMPLIFY: tuple[Rule, ...] = (
     Rule("tanh and one", tanh_plus_1),
     Rule("join constant factors", join_factors),
 )
-
-
-# --- by choice --------------------------------------------------------------------------------------------------
-
-
-def hoist_reciprocal(node: Expr) -> Expr | None:
-    """x / s is x * (1 / s) where s varies along fewer axes, so that 1 / s is computed less often."""
-    if not isinstance(node, Op) or node.name != "div" or node.dtype not in FLOATS:
-        return None
-    a, b = node.args
-    if b.axes < a.axes and not isinstance(b, Const):
-        return _op("mul", a, _op("div", _number(1, b), b))
-    return None
-
-
-def online_soft_max(node: Expr) -> Expr | None:
-    """sum(exp(x - max(x))) over the same axes: both in one pass, rescaled whenever the largest grows."""
-    if not isinstance(node, Fold) or node.monoid != "sum":
-        return None
-    e = node.parts[0]
-    if not isinstance(e, Op) or e.name != "exp" or not isinstance(e.args[0], Op) or e.args[0].name != "sub":
-        return None
-    x, top = e.args[0].args
-    if isinstance(top, Fold) and top.monoid == "max" and top.bound == node.bound and top.parts[0] is x:
-        return Fold("max_sum", node.bound, (x, _number(1, x)), 1)
-    return None
-
-
-def one_pass_moments(node: Expr) -> Expr | None:
-    """sum((x - m)^2) with m the mean over the same axes is sum(x^2) - m sum(x): one pass.
-
-    In twice the precision, because the difference cancels: at float64's 53 bits a mean of 10^4 deviations still leaves
-    the variance of float32 data right to its last bits. Not for float64 data.
-    """
-    if not isinstance(node, Fold) or node.monoid != "sum" or node.dtype != "float32":
-        return None
-    square = node.parts[0]
-    if not isinstance(square, Op) or square.name != "mul" or square.args[0] is not square.args[1]:
-        return None
-    away = square.args[0]
-    if not isinstance(away, Op) or away.name != "sub":
-        return None
-    x, mean = away.args
-    count = math.prod(axis.extent for axis in node.bound)
-    if not _is_mean(mean, x, node.bound, count):
-        return None
-    wide = Op("cast", (x,), "float64")
-    total = Fold("sum", node.bound, (wide,))
-    squares = Fold("sum", node.bound, (_op("mul", wide, wide),))
-    spread = _op("sub", squares, _op("mul", _op("mul", total, total), Const(1.0 / count, "float64")))
-    return Op("cast", (_op("maximum", spread, Const(0.0, "float64")),), "float32")
-
-
-def _is_mean(mean: Expr, x: Expr, bound: tuple[Axis, ...], count: int) -> bool:
-    if not isinstance(mean, Op) or mean.name not in ("mul", "div"):
-        return False
-    total, by = mean.args
-    factor = 1.0 / count if mean.name == "mul" else float(count)
-    if not isinstance(by, Const) or not math.isclose(float(by.value), factor, rel_tol=1e-9):
-        return False
-    return isinstance(total, Fold) and total.monoid == "sum" and total.bound == bound and total.parts[0] is x
-
-
-def share_soft_max(roots: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Where the pair (max, sum) is folded in one pass, the largest element alone is read from that pair too."""
-    pairs = {(n.bound, n.parts[0]): n for n in walk(*roots) if isinstance(n, Fold) and n.monoid == "max_sum"}
-
-    def change(node: Expr) -> Expr:
-        if isinstance(node, Fold) and node.monoid == "max":
-            pair = pairs.get((node.bound, node.parts[0]))
-            return pair.whole if pair is not None else node
-        return node
-
-    return tuple(transform(root, change) for root in roots)
-
-
-def share_moments(roots: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Where a sum is folded in float64 for a variance, the sum in float32 is that one, rounded."""
-    wide = {}
-    for node in walk(*roots):
-        if isinstance(node, Fold) and node.monoid == "sum" and node.dtype == "float64":
-            part = node.parts[0]
-            if isinstance(part, Op) and part.name == "cast":
-                wide[node.bound, part.args[0]] = node
-
-    def change(node: Expr) -> Expr:
-        if isinstance(node, Fold) and node.monoid == "sum" and node.dtype == "float32":
-            found = wide.get((node.bound, node.parts[0]))
-            return Op("cast", (found,), "float32") if found is not None else node
-        return node
-
-    return tuple(transform(root, change) for root in roots)
-
-
-def online(roots: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Soft-max's two folds in one pass."""
-    rule = [Rule("one-pass soft-max", online_soft_max)]
-    return share_soft_max([simplified(root, rule) for root in roots])
-
-
-def moments(roots: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Mean and variance in one pass."""
-    rule = [Rule("one-pass moments", one_pass_moments)]
-    return share_moments([simplified(root, rule) for root in roots])
-
-
-def reciprocals(roots: Sequence[Expr]) -> tuple[Expr, ...]:
-    """One division where many elements have the same divisor."""
-    return tuple(simplified(root, [Rule("hoist the reciprocal", hoist_reciprocal)]) for root in roots)

@@ -12,6 +12,7 @@ from apps.agents.builtin.index import Index
 
 # A value used once is written where it is used, unless the line would become longer than this.
 LONGEST_TEXT = 70
+LOOP_NAMES = "ijkmnop"
 # Loop variables within vectors, which the printer writes itself: lanes, tiles, accumulators.
 COUNTERS = ("l", "t", "u")
 _LETTERS = {"float32": "F", "float64": "D", "int32": "I", "int64": "J", "bool": "I"}
@@ -51,6 +52,18 @@ class Expressions:
             if not number or not self.taken[name]:
                 self.taken[name] += bool(number)
                 return name
+
+    def loop_name(self, scope: Scope) -> str:
+        """A variable for a loop within this block."""
+        used: set[str] = set()
+        one: Scope | None = scope
+        while one is not None:
+            used |= {name.split("_")[0] for name in one.variables.values()}
+            one = one.parent
+        return next(
+            (name for name in LOOP_NAMES if name not in used and not self.taken[name]),
+            self.fresh("index"),
+        )
 
     def vector_type(self, dtype: str, lanes: int) -> str:
         """The C++ type of `lanes` elements; a plain number for one."""
@@ -94,7 +107,7 @@ class Expressions:
             return text
         name = self.fresh(_stem(node))
         home.names[node] = name
-        home.add(f"const {self._declared(node, home)} {name} = {_bare(text)};")
+        home.add(f"const {self._declared(node, home)} {name} = {bare(text)};")
         return name
 
     def splatted(self, node: Expr, scope: Scope, lanes: int) -> str:
@@ -146,13 +159,13 @@ class Expressions:
         function = "at_least" if node.name == "maximum" else "at_most"
         if lanes > 1:
             self.need("bounded")
-            return f"{function}({self.splatted(bound, scope, lanes)}, {_bare(self.splatted(other, scope, lanes))})"
+            return f"{function}({self.splatted(bound, scope, lanes)}, {bare(self.splatted(other, scope, lanes))})"
         x, limit = self.write(other, scope), literal(bound.value, bound.dtype)
         relation = "<" if node.name == "maximum" else ">"
         if not x.isidentifier():
             name = self.fresh(_stem(other))
             scope.names[other] = name
-            scope.add(f"const {self._declared(other, scope)} {name} = {_bare(x)};")
+            scope.add(f"const {self._declared(other, scope)} {name} = {bare(x)};")
             x = name
         return f"({x} {relation} {limit} ? {limit} : {x})"
 
@@ -167,9 +180,9 @@ class Expressions:
             self.need("truth")
             return f"number<{self.vector_type(node.dtype, lanes)}>({text})"
         if lanes == 1:
-            return f"static_cast<{TYPES[node.dtype]}>({_bare(text)})"
+            return f"static_cast<{TYPES[node.dtype]}>({bare(text)})"
         self.need("convert")
-        return f"convert<{TYPES[node.dtype]}>({_bare(text)})"
+        return f"convert<{TYPES[node.dtype]}>({bare(text)})"
 
     def _position(self, index: Index, dtype: str, scope: Scope, lanes: int) -> str:
         if lanes == 1:
@@ -236,7 +249,7 @@ def _trivial(node: Expr) -> bool:
     return isinstance(node, Position)
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """Without parentheses around the whole."""
     if not (text.startswith("(") and text.endswith(")")):
         return text

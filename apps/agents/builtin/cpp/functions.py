@@ -1,7 +1,7 @@
-"""C++ that kernels are printed on top of: vectors, loads and stores, choices, elementary functions in line.
+"""C++ that kernels are printed on top of: vectors, loads and stores, choices, conversions. `elementary` adds functions.
 
 Each piece is included only where it is used. Everything is a template over V, which is a vector of L elements or, at
-L = 1, a plain number: so the same text serves loops that the compiler vectorises. Coefficients: bench/fit_polynomials.py.
+L = 1, a plain number: so the same text serves loops that the compiler vectorises.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ class Piece:
 
 def text_of(names: Iterable[str]) -> str:
     """The text of these pieces and of all they need, in an order that compiles."""
+    from apps.agents.builtin.cpp import elementary  # noqa: F401  (adds its pieces)
+
     wanted: set[str] = set()
 
     def want(name: str) -> None:
@@ -36,11 +38,12 @@ def text_of(names: Iterable[str]) -> str:
 PIECES: dict[str, Piece] = {}
 
 
-def _piece(name: str, text: str, *needs: str) -> None:
+def add_piece(name: str, text: str, *needs: str) -> None:
+    """A piece by name, with the names of those it stands on."""
     PIECES[name] = Piece(text, needs)
 
 
-_piece("vec", """
+add_piece("vec", """
 // A vector of L elements; at L = 1 a plain number.
 template <class T, int L> struct Vector { typedef T type __attribute__((vector_size(sizeof(T) * L))); };
 template <class T> struct Vector<T, 1> { typedef T type; };
@@ -53,17 +56,17 @@ template <class V> using element = typename Element<V>::type;
 template <class V> constexpr int lanes = sizeof(V) / sizeof(element<V>);
 template <class T, class V> using like = vec<T, lanes<V>>;
 """)  # fmt: skip
-_piece("splat", """
+add_piece("splat", """
 template <class V> inline V splat(element<V> s) {
   if constexpr (lanes<V> == 1) return s; else return s - V{};
 }
 """, "vec")  # fmt: skip
-_piece("convert", """
+add_piece("convert", """
 template <class T, class V> inline like<T, V> convert(V v) {
   if constexpr (lanes<V> == 1) return static_cast<T>(v); else return __builtin_convertvector(v, like<T, V>);
 }
 """, "vec")  # fmt: skip
-_piece(
+add_piece(
     "bits",
     """
 template <class To, class From> inline To bits(From from) {
@@ -74,7 +77,7 @@ template <class To, class From> inline To bits(From from) {
 }
 """,
 )
-_piece("select", """
+add_piece("select", """
 // A comparison of vectors gives a vector of 0 and -1 as wide as what was compared; mask<V> makes it as wide as V.
 template <int Bytes> struct Whole { using type = int32_t; };
 template <> struct Whole<8> { using type = int64_t; };
@@ -89,7 +92,7 @@ template <class M, class V> inline V select(M m, V a, V b) {
   if constexpr (lanes<M> == 1) return m ? a : b; else return mask<V>(m) ? a : b;
 }
 """, "vec")  # fmt: skip
-_piece("logic", """
+add_piece("logic", """
 template <class M, class N> inline auto both(M m, N n) {
   if constexpr (lanes<M> == 1 && lanes<N> == 1) return bool(m & n);
   else if constexpr (lanes<M> == 1) return mask<N>(m) & n;
@@ -104,22 +107,22 @@ template <class M> inline auto negated(M m) {
   if constexpr (lanes<M> == 1) return !m; else return ~m;
 }
 """, "select")  # fmt: skip
-_piece("truth", """
+add_piece("truth", """
 template <class V, class M> inline V number(M m) { return select(m, splat<V>(1), splat<V>(0)); }
 """, "select", "splat")  # fmt: skip
-_piece("load", """
+add_piece("load", """
 template <class V, class T> inline V load(const T* p) {
   vec<T, lanes<V>> v;
   std::memcpy(&v, p, sizeof v);
   if constexpr (std::is_same_v<T, element<V>>) return v; else return convert<element<V>>(v);
 }
 """, "convert")  # fmt: skip
-_piece("load_truth", """
+add_piece("load_truth", """
 template <int L> inline auto load_truth(const uint8_t* p) {
   if constexpr (L == 1) return *p != 0; else return load<vec<int32_t, L>>(p) != 0;
 }
 """, "load")  # fmt: skip
-_piece("store", """
+add_piece("store", """
 template <class T, class V> inline void store(T* p, V v) {
   if constexpr (lanes<V> > 4 && sizeof(like<T, V>) > sizeof v) {
     vec<element<V>, lanes<V> / 2> half[2];
@@ -132,13 +135,13 @@ template <class T, class V> inline void store(T* p, V v) {
   }
 }
 """, "convert")  # fmt: skip
-_piece("store_truth", """
+add_piece("store_truth", """
 template <int L, class M> inline void store_truth(uint8_t* p, M m) {
   if constexpr (L == 1) *p = m ? 1 : 0;
   else store(p, number<vec<int32_t, L>>(m));
 }
 """, "store", "truth")  # fmt: skip
-_piece("bfloat16", """
+add_piece("bfloat16", """
 struct bfloat16 { uint16_t word; };
 template <class V> inline V load(const bfloat16* p) {
   return bits<V>(load<like<uint32_t, V>>(&p->word) << 16);
@@ -152,7 +155,7 @@ template <class V> inline void store(bfloat16* p, V v) {
   store(&p->word, bits<like<uint32_t, V>>(round_bfloat16(v)) >> 16);
 }
 """, "load", "store", "bits", "select")  # fmt: skip
-_piece("float16", """
+add_piece("float16", """
 template <class V> inline V load(const _Float16* p) {
   if constexpr (lanes<V> == 1) return static_cast<V>(*p);
   else { V v; for (int l = 0; l < lanes<V>; ++l) v[l] = static_cast<float>(p[l]); return v; }
@@ -166,7 +169,7 @@ template <class V> inline V round_float16(V v) {
   else { for (int l = 0; l < lanes<V>; ++l) v[l] = static_cast<float>(static_cast<_Float16>(v[l])); return v; }
 }
 """, "vec")  # fmt: skip
-_piece("stream", """
+add_piece("stream", """
 // Past the caches: the line is not read before it is written. The address must be aligned to the vector.
 template <class T, class V> inline void stream(T* p, V v) {
   const like<T, V> w = v;
@@ -187,26 +190,26 @@ inline void streamed() {
 #endif
 }
 """, "vec", "bits")  # fmt: skip
-_piece("counting", """
+add_piece("counting", """
 template <class V> inline V counting(int64_t first, int64_t step) {
   if constexpr (lanes<V> == 1) return static_cast<V>(first);
   else { V v; for (int l = 0; l < lanes<V>; ++l) v[l] = static_cast<element<V>>(first + l * step); return v; }
 }
 """, "vec")  # fmt: skip
-_piece("gather", """
+add_piece("gather", """
 template <class V, class F> inline V gather(F at) {
   if constexpr (lanes<V> == 1) return at(0);
   else { V v; for (int l = 0; l < lanes<V>; ++l) v[l] = at(l); return v; }
 }
 """, "vec")  # fmt: skip
-_piece("each", """
+add_piece("each", """
 // A function of the library, for each element.
 template <class V, class F, class... W> inline V each(F f, V v, W... w) {
   if constexpr (lanes<V> == 1) return f(v, w...);
   else { for (int l = 0; l < lanes<V>; ++l) v[l] = f(v[l], w[l]...); return v; }
 }
 """, "vec")  # fmt: skip
-_piece("fold_lanes", """
+add_piece("fold_lanes", """
 template <class V, class F> inline element<V> fold_lanes(V v, F combine) {
   if constexpr (lanes<V> == 1) return v;
   else {
@@ -216,7 +219,7 @@ template <class V, class F> inline element<V> fold_lanes(V v, F combine) {
   }
 }
 """, "vec")  # fmt: skip
-_piece("bounded", """
+add_piece("bounded", """
 // The smaller or larger of a bound that is a number and x; NaN passes through, as the instructions' second operand does.
 template <class V> inline V at_most(V bound, V x) {
 #if defined(__AVX512F__)
@@ -235,13 +238,13 @@ template <class V> inline V at_least(V bound, V x) {
   return select(x < bound, bound, x);
 }
 """, "select", "bits")  # fmt: skip
-_piece("maximum", """
+add_piece("maximum", """
 template <class V> inline V maximum(V a, V b) { return select(a != a, a, at_least(a, b)); }
 """, "bounded")  # fmt: skip
-_piece("minimum", """
+add_piece("minimum", """
 template <class V> inline V minimum(V a, V b) { return select(a != a, a, at_most(a, b)); }
 """, "bounded")  # fmt: skip
-_piece("absolute", """
+add_piece("absolute", """
 template <class V> inline V absolute(V x) {
   using T = element<V>;
   if constexpr (!std::is_floating_point_v<T>) return select(x < 0, -x, x);
@@ -252,19 +255,19 @@ template <class V> inline V absolute(V x) {
   }
 }
 """, "select", "bits")  # fmt: skip
-_piece("signed_like", """
+add_piece("signed_like", """
 template <class V> inline V signed_like(V size, V sign) {
   using U = like<std::conditional_t<sizeof(element<V>) == 8, uint64_t, uint32_t>, V>;
   const U low = ~U{} >> 1;
   return bits<V>((bits<U>(size) & low) | (bits<U>(sign) & ~low));
 }
 """, "vec", "bits")  # fmt: skip
-_piece("sign_of", """
+add_piece("sign_of", """
 template <class V> inline V sign_of(V x) {
   return select(x > 0, splat<V>(1), select(x < 0, splat<V>(-1), splat<V>(0)));
 }
 """, "select", "splat")  # fmt: skip
-_piece("root", """
+add_piece("root", """
 template <class V> inline V root(V x) {
   if constexpr (lanes<V> == 1) return std::sqrt(x);
 #if defined(__AVX512F__)
@@ -278,7 +281,7 @@ template <class V> inline V root(V x) {
   else { for (int l = 0; l < lanes<V>; ++l) x[l] = std::sqrt(x[l]); return x; }
 }
 """, "bits", "vec")  # fmt: skip
-_piece("whole", """
+add_piece("whole", """
 // Beyond 2^23 (2^52) every number is whole; below, a conversion to integers and back cuts the fraction off.
 template <class V> inline V cut(V x) {
   using T = element<V>;
@@ -303,7 +306,7 @@ template <class V> inline V round_of(V x) {
   return select(a < large, signed_like((a + large) - large, x), x);
 }
 """, "absolute", "signed_like", "select", "convert", "vec")  # fmt: skip
-_piece("floor_divide", """
+add_piece("floor_divide", """
 template <class V> inline V floor_divide(V a, V b) {
   if constexpr (std::is_floating_point_v<element<V>>) return floor_of(a / b);
   else {
@@ -319,91 +322,3 @@ template <class V> inline V floor_remainder(V a, V b) {
   } else return a - floor_divide(a, b) * b;
 }
 """, "whole", "logic", "each", "splat", "select")  # fmt: skip
-_piece("poly", """
-template <class V> inline V poly(V, float c) { return splat<V>(c); }
-template <class V, class... C> inline V poly_from(V, V p) { return p; }
-template <class V, class... C> inline V poly_from(V x, V p, float c, C... more) { return poly_from(x, p * x + c, more...); }
-template <class V, class... C> inline V poly(V x, float c, C... more) { return poly_from(x, splat<V>(c), more...); }
-""", "splat")  # fmt: skip
-_piece("scaled", """
-// x times 2^n for whole n from -300 to 300; without the instruction in two factors, so that the ends are right.
-template <class V> inline V scaled(V x, V n) {
-#if defined(__AVX512F__)
-  if constexpr (sizeof x == 64) return bits<V>(_mm512_scalef_ps(bits<__m512>(x), bits<__m512>(n)));
-  else
-#endif
-  {
-    using I = like<int32_t, V>;
-    const I k = convert<int32_t>(n);
-    const I half = k >> 1;
-    return x * bits<V>((half + 127) << 23) * bits<V>((k - half + 127) << 23);
-  }
-}
-""", "bits", "convert")  # fmt: skip
-_piece("exponential", """
-// exp(x) = 2^n exp(r), |r| <= log(2) / 2: n by adding 1.5 * 2^23.
-template <class V> inline V exponential(V x) {
-  x = at_least(splat<V>(-104.0f), at_most(splat<V>(89.0f), x));
-  const V n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
-  const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
-  const V q = poly(r, 0.001394112229f, 0.008363181893f, 0.04166637516f, 0.1666657697f, 0.5000000027f);
-  return scaled((r * r) * q + r + 1.0f, n);
-}
-""", "poly", "bounded", "scaled")  # fmt: skip
-_piece("exponential_less_1", """
-template <class V> inline V exponential_less_1(V x) {
-  x = at_least(splat<V>(-25.0f), at_most(splat<V>(89.0f), x));
-  const V n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
-  const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
-  const V q = poly(r, 0.0001990754839f, 0.001393365301f, 0.008333286061f, 0.04166646489f, 0.1666666676f, 0.5000000013f);
-  const V e = (r * r) * q + r;
-  const V half = scaled(splat<V>(0.5f), n);
-  return 2.0f * (half * e + (half - 0.5f));
-}
-""", "poly", "bounded", "scaled")  # fmt: skip
-_piece("logarithm", """
-// log(x) = k log(2) + log(m), sqrt(1/2) <= m < sqrt(2).
-template <class V> inline V logarithm(V x) {
-  using I = like<int32_t, V>;
-  const auto tiny = x < 1.17549435e-38f;
-  const V y = select(tiny, x * 8388608.0f, x);
-  const I i = bits<I>(y) - 0x3f3504f3;
-  const V k = convert<float>(i >> 23) - select(tiny, splat<V>(23.0f), V{});
-  const V r = bits<V>((i & 0x7fffff) + 0x3f3504f3) - 1.0f;
-  const V q = poly(r, -0.07634765384f, 0.1276173599f, -0.1316015139f, 0.1420173098f, -0.1662335778f, 0.200012283f,
-                   -0.2500082106f, 0.3333333168f);
-  const V s = r * r;
-  const V found = k * 0.693145752f + (r + (s * r * q - 0.5f * s + k * 1.42860677e-6f));
-  const V outside = select(x == 0.0f, splat<V>(-INFINITY), select(x < 0.0f, splat<V>(NAN), x));
-  return select(both(x > 0.0f, x < INFINITY), found, outside);
-}
-""", "poly", "bits", "select", "convert", "logic")  # fmt: skip
-_piece("logarithm_1_plus", """
-// log(1 + x): what rounding 1 + x lost comes back as a correction.
-template <class V> inline V logarithm_1_plus(V x) {
-  const V u = 1.0f + x;
-  const V l = logarithm(u);
-  return select(both(x > -1.0f, x < INFINITY), l + (x - (u - 1.0f)) / u, l);
-}
-""", "logarithm")  # fmt: skip
-_piece("hyperbolic_tangent", """
-// tanh(x) = e / (e + 2) with e = exp(2 |x|) - 1, which is right for small x too; beyond 10 it is 1.
-template <class V> inline V hyperbolic_tangent(V x) {
-  const V a = at_most(splat<V>(10.0f), absolute(x));
-  const V e = exponential_less_1(a + a);
-  return signed_like(e / (e + 2.0f), x);
-}
-""", "exponential_less_1", "absolute", "signed_like")  # fmt: skip
-_piece("error_function", """
-template <class V> inline V error_function(V x) {
-  const V a = at_most(splat<V>(4.0f), absolute(x));
-  const V near = x * poly(a * a, 7.853844046e-5f, -0.0008010189247f, 0.00518832732f, -0.02685381185f, 0.1128358515f,
-                          -0.3761262583f, 1.128379166f);
-  const V p = poly(a, 3.556704369e-6f, -2.843180379e-5f, -0.0001387672706f, 0.003182062643f, -0.02309171579f,
-                   0.1056691288f, 0.6354100849f, 1.128599593f);
-  return select(a < 1.0f, near, signed_like(1.0f - exponential(-a * p), x));
-}
-""", "exponential", "absolute", "signed_like")  # fmt: skip
-_piece("logistic", """
-template <class V> inline V logistic(V x) { return 1.0f / (1.0f + exponential(-x)); }
-""", "exponential")  # fmt: skip

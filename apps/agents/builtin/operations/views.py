@@ -115,20 +115,22 @@ def as_index(node: Expr) -> Index | None:
     if not isinstance(node, Op) or node.dtype not in ("int64", "int32"):
         return None
     args = [as_index(arg) for arg in node.args]
-    if node.name == "cast":
-        return args[0]
-    if len(args) != 2 or args[0] is None or args[1] is None:
+    a, b = args[0], args[-1]
+    if a is None or b is None:
         return None
-    a, b = args
+    if node.name == "cast":
+        return a
     if node.name in ("add", "sub"):
         return a + b if node.name == "add" else a - b
     if b.terms or b.constant <= 0:
         return None
-    known = {"mul": lambda: a * b.constant, "floor_divide": lambda: a.quotient(b.constant),
-             "remainder": lambda: a.remainder(b.constant)}  # fmt: skip
-    if a.range()[0] >= 0:
-        known["fmod"] = known["remainder"]
-    return known[node.name]() if node.name in known else None
+    if node.name == "mul":
+        return a * b.constant
+    if node.name == "floor_divide":
+        return a.quotient(b.constant)
+    # C's remainder has the dividend's sign.
+    whole = node.name == "remainder" or (node.name == "fmod" and a.range()[0] >= 0)
+    return a.remainder(b.constant) if whole else None
 
 
 @lowers("repeat")

@@ -1,0 +1,94 @@
+"""Elementary functions in line, on top of the vectors of `functions`. Coefficients: bench/fit_polynomials.py."""
+
+from __future__ import annotations
+
+from apps.agents.builtin.cpp.functions import add_piece
+
+add_piece("poly", """
+template <class V> inline V poly(V, float c) { return splat<V>(c); }
+template <class V, class... C> inline V poly_from(V, V p) { return p; }
+template <class V, class... C> inline V poly_from(V x, V p, float c, C... more) { return poly_from(x, p * x + c, more...); }
+template <class V, class... C> inline V poly(V x, float c, C... more) { return poly_from(x, splat<V>(c), more...); }
+""", "splat")  # fmt: skip
+add_piece("scaled", """
+// x times 2^n for whole n from -300 to 300; without the instruction in two factors, so that the ends are right.
+template <class V> inline V scaled(V x, V n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof x == 64) return bits<V>(_mm512_scalef_ps(bits<__m512>(x), bits<__m512>(n)));
+  else
+#endif
+  {
+    using I = like<int32_t, V>;
+    const I k = convert<int32_t>(n);
+    const I half = k >> 1;
+    return x * bits<V>((half + 127) << 23) * bits<V>((k - half + 127) << 23);
+  }
+}
+""", "bits", "convert")  # fmt: skip
+add_piece("exponential", """
+// exp(x) = 2^n exp(r), |r| <= log(2) / 2: n by adding 1.5 * 2^23.
+template <class V> inline V exponential(V x) {
+  x = at_least(splat<V>(-104.0f), at_most(splat<V>(89.0f), x));
+  const V n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
+  const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+  const V q = poly(r, 0.001394112229f, 0.008363181893f, 0.04166637516f, 0.1666657697f, 0.5000000027f);
+  return scaled((r * r) * q + r + 1.0f, n);
+}
+""", "poly", "bounded", "scaled")  # fmt: skip
+add_piece("exponential_less_1", """
+template <class V> inline V exponential_less_1(V x) {
+  x = at_least(splat<V>(-25.0f), at_most(splat<V>(89.0f), x));
+  const V n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
+  const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+  const V q = poly(r, 0.0001990754839f, 0.001393365301f, 0.008333286061f, 0.04166646489f, 0.1666666676f, 0.5000000013f);
+  const V e = (r * r) * q + r;
+  const V half = scaled(splat<V>(0.5f), n);
+  return 2.0f * (half * e + (half - 0.5f));
+}
+""", "poly", "bounded", "scaled")  # fmt: skip
+add_piece("logarithm", """
+// log(x) = k log(2) + log(m), sqrt(1/2) <= m < sqrt(2).
+template <class V> inline V logarithm(V x) {
+  using I = like<int32_t, V>;
+  const auto tiny = x < 1.17549435e-38f;
+  const V y = select(tiny, x * 8388608.0f, x);
+  const I i = bits<I>(y) - 0x3f3504f3;
+  const V k = convert<float>(i >> 23) - select(tiny, splat<V>(23.0f), V{});
+  const V r = bits<V>((i & 0x7fffff) + 0x3f3504f3) - 1.0f;
+  const V q = poly(r, -0.07634765384f, 0.1276173599f, -0.1316015139f, 0.1420173098f, -0.1662335778f, 0.200012283f,
+                   -0.2500082106f, 0.3333333168f);
+  const V s = r * r;
+  const V found = k * 0.693145752f + (r + (s * r * q - 0.5f * s + k * 1.42860677e-6f));
+  const V outside = select(x == 0.0f, splat<V>(-INFINITY), select(x < 0.0f, splat<V>(NAN), x));
+  return select(both(x > 0.0f, x < INFINITY), found, outside);
+}
+""", "poly", "bits", "select", "convert", "logic")  # fmt: skip
+add_piece("logarithm_1_plus", """
+// log(1 + x): what rounding 1 + x lost comes back as a correction.
+template <class V> inline V logarithm_1_plus(V x) {
+  const V u = 1.0f + x;
+  const V l = logarithm(u);
+  return select(both(x > -1.0f, x < INFINITY), l + (x - (u - 1.0f)) / u, l);
+}
+""", "logarithm")  # fmt: skip
+add_piece("hyperbolic_tangent", """
+// tanh(x) = e / (e + 2) with e = exp(2 |x|) - 1, which is right for small x too; beyond 10 it is 1.
+template <class V> inline V hyperbolic_tangent(V x) {
+  const V a = at_most(splat<V>(10.0f), absolute(x));
+  const V e = exponential_less_1(a + a);
+  return signed_like(e / (e + 2.0f), x);
+}
+""", "exponential_less_1", "absolute", "signed_like")  # fmt: skip
+add_piece("error_function", """
+template <class V> inline V error_function(V x) {
+  const V a = at_most(splat<V>(4.0f), absolute(x));
+  const V near = x * poly(a * a, 7.853844046e-5f, -0.0008010189247f, 0.00518832732f, -0.02685381185f, 0.1128358515f,
+                          -0.3761262583f, 1.128379166f);
+  const V p = poly(a, 3.556704369e-6f, -2.843180379e-5f, -0.0001387672706f, 0.003182062643f, -0.02309171579f,
+                   0.1056691288f, 0.6354100849f, 1.128599593f);
+  return select(a < 1.0f, near, signed_like(1.0f - exponential(-a * p), x));
+}
+""", "exponential", "absolute", "signed_like")  # fmt: skip
+add_piece("logistic", """
+template <class V> inline V logistic(V x) { return 1.0f / (1.0f + exponential(-x)); }
+""", "exponential")  # fmt: skip

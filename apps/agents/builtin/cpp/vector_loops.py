@@ -1,0 +1,200 @@
+"""Vector loops in C++: over all of an axis, a block or a tile of it, with the last few; and what they store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.agents.builtin.cpp.accumulation import Accumulation
+from apps.agents.builtin.cpp.expressions import Expressions, bare
+from apps.agents.builtin.cpp.scope import Scope
+from apps.agents.builtin.nest import Accumulate, Piece, Store, Vec
+from apps.agents.builtin.placing import widens
+
+# Partly unrolled by name rather than by flag, so that accumulators stay in registers.
+MOST_UNROLLED = 16
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """The piece of an axis that a thread has been dealt, and the names of its first and last place."""
+
+    piece: Piece
+    first: str
+    last: str
+
+
+class VectorLoops:
+    """Writes innermost loops. `dealt` is the piece that surrounds them, if any."""
+
+    def __init__(self, expressions: Expressions, folds: Accumulation) -> None:
+        self.expressions = expressions
+        self.folds = folds
+        self.dealt: Dealt | None = None
+
+    def tiles(self, vector: Vec) -> int:
+        """How many vectors the surrounding Par's piece has, 0 where this loop is not over such a piece."""
+        if self.dealt is None or self.dealt.piece.axis != vector.axis or not self.dealt.piece.exact:
+            return 0
+        return self.dealt.piece.size // vector.lanes
+
+    def write(self, loop: Vec, scope: Scope) -> None:
+        """The loop with all it stores and accumulates."""
+        if self.tiles(loop):
+            self._tile(loop, scope)
+        elif loop.lanes == 1:
+            self._plain(loop, scope)
+        else:
+            self._lanes(loop, scope)
+
+    def _range(self, loop: Vec) -> tuple[str, str]:
+        if self.dealt is not None and self.dealt.piece.axis == loop.axis:
+            return self.dealt.first, self.dealt.last
+        return "0", str(loop.axis.extent)
+
+    def _body(self, loop: Vec, scope: Scope, fresh_lanes: str | None = None, at: str = "0", tail: bool = False) -> None:
+        for statement in loop.body:
+            if isinstance(statement, Store):
+                self.store(statement, scope, loop.lanes, streaming=statement.streaming and not tail)
+            else:
+                self.folds.accumulate(statement, scope, fresh_lanes, at)
+
+    def _inner(self, loop: Vec, scope: Scope, name: str) -> Scope:
+        inner = Scope(scope)
+        inner.variables[loop.axis] = name
+        inner.vector = (loop.axis, loop.lanes)
+        return inner
+
+    def _tile(self, loop: Vec, scope: Scope) -> None:
+        assert self.dealt is not None
+        name = self.expressions.loop_name(scope)
+        inner = self._inner(loop, scope, name)
+        step = "t" if loop.lanes == 1 else f"t * {loop.lanes}"
+        inner.add(f"const int64_t {name} = {self.dealt.first} + {step};")
+        self._body(loop, inner)
+        tiles = self.tiles(loop)
+        if loop.lanes == 1 and self._no_calls(loop):
+            scope.add("#pragma omp simd")
+        elif loop.lanes > 1 and tiles <= MOST_UNROLLED:
+            scope.add(f"#pragma GCC unroll {tiles}")
+        inner.close(f"for (int t = 0; t < {tiles}; ++t)")
+
+    def _plain(self, loop: Vec, scope: Scope) -> None:
+        name = self.expressions.loop_name(scope)
+        first, last = self._range(loop)
+        inner = self._inner(loop, scope, name)
+        self._body(loop, inner)
+        pragma = self._simd(loop)
+        if pragma:
+            scope.add(pragma)
+        inner.close(f"for (int64_t {name} = {first}; {name} < {last}; ++{name})")
+
+    def _simd(self, loop: Vec) -> str:
+        """What the compiler must be told to vectorise: that sums may be reordered. Of other folds it would lose NaN."""
+        sums = []
+        for statement in loop.body:
+            if isinstance(statement, Accumulate):
+                if statement.fold.monoid not in ("sum", "product"):
+                    return ""
+                operator = "+" if statement.fold.monoid == "sum" else "*"
+                sums.append(f" reduction({operator} : {self.folds.made[statement.fold].names[0]})")
+        return "#pragma omp simd" + "".join(sums)
+
+    def _no_calls(self, loop: Vec) -> bool:
+        return not any(isinstance(s, Accumulate) and len(s.fold.parts) > 1 for s in loop.body)
+
+    def _lanes(self, loop: Vec, scope: Scope) -> None:
+        name = self.expressions.loop_name(scope)
+        first, last = self._range(loop)
+        if self.dealt is not None and self.dealt.piece.axis == loop.axis:
+            self._lanes_of_block(loop, scope, name, first, last)
+            return
+        extent, lanes = loop.axis.extent, loop.lanes
+        done = 0
+        if loop.unroll > 1:
+            done = extent // (lanes * loop.unroll) * lanes * loop.unroll
+            outer = Scope(scope)
+            start = self.expressions.fresh("start")
+            inner = self._inner(loop, outer, name)
+            inner.add(f"const int64_t {name} = {start} + u * {lanes};")
+            self._body(loop, inner, at="u")
+            outer.add(f"#pragma GCC unroll {loop.unroll}")
+            inner.close(f"for (int u = 0; u < {loop.unroll}; ++u)")
+            outer.close(f"for (int64_t {start} = 0; {start} < {done}; {start} += {lanes * loop.unroll})")
+        whole = extent // lanes * lanes
+        if whole > done:
+            inner = self._inner(loop, scope, name)
+            self._body(loop, inner)
+            inner.close(f"for (int64_t {name} = {done}; {name} < {whole}; {name} += {lanes})")
+        if extent > whole:
+            self._tail(loop, scope, name, extent - whole)
+
+    def _tail(self, loop: Vec, scope: Scope, name: str, left: int) -> None:
+        """The last few: a vector that reaches back over elements already done, which folds leave out."""
+        inner = self._inner(loop, scope, name)
+        inner.add(f"const int64_t {name} = {loop.axis.extent - loop.lanes};")
+        fresh = None
+        if any(isinstance(s, Accumulate) for s in loop.body):
+            fresh = self.expressions.fresh("fresh")
+            self.expressions.need("counting")
+            self.expressions.need("select")
+            vector = self.expressions.vector_type("int32", loop.lanes)
+            inner.add(f"const auto {fresh} = counting<{vector}>(0, 1) >= {loop.lanes - left};")
+        self._body(loop, inner, fresh, tail=True)
+        inner.close("")
+
+    def _lanes_of_block(self, loop: Vec, scope: Scope, name: str, first: str, last: str) -> None:
+        inner = self._inner(loop, scope, name)
+        self._body(loop, inner)
+        inner.close(f"for (int64_t {name} = {first}; {name} + {loop.lanes} <= {last}; {name} += {loop.lanes})")
+        assert self.dealt is not None
+        left = loop.axis.extent % self.dealt.piece.size % loop.lanes
+        if left:
+            tail = self._inner(loop, scope, name)
+            tail.add(f"const int64_t {name} = {loop.axis.extent - loop.lanes};")
+            self._body(loop, tail, tail=True)
+            tail.close(f"if ({last} == {loop.axis.extent})")
+
+    # --- stores
+
+    def store(self, statement: Store, scope: Scope, lanes: int, *, streaming: bool) -> None:
+        """One store, of a number or of a vector."""
+        buffer, value = statement.buffer, statement.value
+        where = scope.index(statement.offset)
+        at = buffer.name if where == "0" else f"{buffer.name} + {where}"
+        special = buffer.dtype in ("bfloat16", "float16")
+        if special:
+            self.expressions.need(buffer.dtype)
+        if lanes == 1:
+            text = self.expressions.write(value, scope)
+            if special:
+                scope.add(f"store({at}, {text});")
+            elif buffer.dtype == "bool":
+                scope.add(f"{buffer.name}[{where}] = {text} ? 1 : 0;")
+            else:
+                scope.add(f"{buffer.name}[{where}] = {bare(text)};")
+            return
+        if widens(statement) and not streaming:
+            value = value.children[0]
+        text = self.expressions.splatted(value, scope, lanes)
+        axis = scope.vector[0] if scope.vector else None
+        if axis is None or statement.offset.coefficient(axis) != 1:
+            self._scatter(statement, scope, text, lanes)
+        elif buffer.dtype == "bool":
+            self.expressions.need("store_truth")
+            scope.add(f"store_truth<{lanes}>({at}, {text});")
+        else:
+            self.expressions.need("stream" if streaming else "store")
+            scope.add(f"{'stream' if streaming else 'store'}({at}, {bare(text)});")
+
+    def _scatter(self, statement: Store, scope: Scope, text: str, lanes: int) -> None:
+        assert scope.vector is not None
+        value = self.expressions.fresh("scattered")
+        scope.add(f"const auto {value} = {text};")
+        where = scope.index(statement.offset, "l", scope.vector[0])
+        element = f"{value}[l]"
+        if statement.buffer.dtype == "bool":
+            element = f"{element} ? 1 : 0"
+        target = f"{statement.buffer.name}[{where}] = {element}"
+        if statement.buffer.dtype in ("bfloat16", "float16"):
+            target = f"store({statement.buffer.name} + {where}, float({element}))"
+        scope.add(f"for (int l = 0; l < {lanes}; ++l) {target};")
