@@ -63,8 +63,10 @@ def build_root(place: str, read_only: Sequence[str], disk_bytes: int, owner: int
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
     root = Path(place)
+    covered = [path for path in read_only if Path(WORK) in Path(path).parents]
     for path in (*SYSTEM, *SETTINGS, *read_only, PROCESSORS):
-        _bind(path, root)
+        if path not in covered:
+            _bind(path, root)
     for name in ("tmp", "proc", "dev/shm", "var/tmp"):
         (root / name).mkdir(parents=True, exist_ok=True)
     for device in DEVICES:
@@ -76,6 +78,9 @@ def build_root(place: str, read_only: Sequence[str], disk_bytes: int, owner: int
             mount(device, str(root / device[1:]), None, MS_BIND)
     options = f"size={disk_bytes},nr_inodes=65536,mode=700,uid={owner},gid={owner}"
     mount("tmpfs", str(root / "tmp"), "tmpfs", MS_NOSUID | MS_NODEV, options)
+    for path in covered:  # an installation under /tmp, which the jail's own would hide
+        _bind(path, root)
+        syscalls.mount_read_only(str(root / path[1:]))
     has_proc = _mount_proc(str(root / "proc"))
     syscalls.pivot_root(place)
     return has_proc
