@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from apps.agents import profiler
 from apps.agents.builtin.cost import Cost
-from apps.agents.builtin.moves import Move
 from apps.agents.builtin.narration import Narrator, listed, megabytes, milliseconds
 from apps.agents.builtin.plan import Plan, Step, step_of
 from apps.agents.builtin.schedule import Schedule
@@ -117,7 +116,7 @@ def _advice(search: Search, best: Attempt, proposals: list[Proposal], narrator: 
         )
     narrator.paragraph()
     narrator.tell(f"Advice: {_lowered(chosen.move.change)}.")
-    narrator.tell(f"{chosen.move.why[0].upper()}{chosen.move.why[1:]}.")
+    narrator.tell(_why(chosen))
     narrator.tell(
         f"I predict {chosen.ratio:.2f} of v{best.number}'s time against the reference, and count it as held between "
         f"{chosen.low:.2f} and {chosen.high:.2f}."
@@ -131,11 +130,18 @@ def _advice(search: Search, best: Attempt, proposals: list[Proposal], narrator: 
         change=f"{chosen.move.change}.",
         expected=(
             Prediction(profiler.TIME_OVER_REFERENCE, round(chosen.ratio, 4), chosen.low, chosen.high),
-            *_side_effect(search, chosen.move),
+            *_side_effect(chosen),
         ),
         reasoning=narrator.text,
         move=to_plain(Step(chosen.move.name, after)),
     )
+
+
+def _why(chosen: Proposal) -> str:
+    why = chosen.move.why
+    if chosen.speculative:
+        return f"Where that helps, it is because {why}."
+    return f"{why[0].upper()}{why[1:]}."
 
 
 def _bottleneck(best: Attempt, chosen: Proposal) -> str:
@@ -151,9 +157,11 @@ def _roof_evidence(search: Search) -> tuple[Evidence, ...]:
     return (Evidence("share_of_roof", share, "share", "<", 0.9),) if share is not None and share < 0.9 else ()
 
 
-def _side_effect(search: Search, move: Move) -> tuple[Prediction, ...]:
-    effect = move.effect
-    if effect is None or not search.value(effect.metric):
+def _side_effect(chosen: Proposal) -> tuple[Prediction, ...]:
+    """What should become of the metric that asked for the move, where the move says so."""
+    effect = chosen.move.effect
+    asked = next((one for one in chosen.evidence if effect is not None and one.metric == effect.metric), None)
+    if effect is None or asked is None or not asked.value:
         return ()
     return (Prediction(effect.metric, effect.ratio, effect.low, effect.high),)
 
