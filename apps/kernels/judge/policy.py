@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -24,13 +25,14 @@ LIBRARY = re.compile(
     r"thnn_conv2d|_slow_conv2d_forward|slow_conv3d|slow_conv3d_forward|mkldnn_linear)(\.|$)"
 )
 RUNTIMES = re.compile(
-    r"^(libgomp|libomp|libiomp5|libc|libm|libmvec|libpthread|libdl|librt|ld-linux-x86-64|libgcc_s|libstdc\+\+|libc\+\+)"
+    r"^(libc|libm|libmvec|libpthread|libdl|librt|ld-linux-x86-64|libgcc_s|libstdc\+\+|libc\+\+)"
     r"([.-]|$)"
 )
+OPENMP = re.compile(r"^lib(g|i)?omp")
 TORCH = re.compile(r"^(libtorch|libc10|libshm|_C\.)")
 PYTHON = re.compile(r"^(python|libpython|_ctypes|libffi|.*\.cpython-)")
 
-SHARE = 0.05  # of user time in torch's or a library's compute, above which it is the one that computes
+SHARE = 0.10  # of user time in torch's or a library's compute, above which it is the one that computes
 ALLOWANCE_SECONDS = 40e-6  # a call may spend this much in torch without explanation: allocation, views, dispatch
 ENOUGH = 40  # samples below which nothing is said
 OWN_SHARE = 0.5  # of user time beyond overheads that must lie in the candidate's own objects and runtimes
@@ -39,19 +41,22 @@ PYTHON_SECONDS = 300e-6
 
 @dataclass(frozen=True)
 class Evidence:
-    """User-mode samples by kind of object over some calls: own, runtime, torch, python, other; seconds they stand for."""
+    """User-mode samples over some calls by kind of object: own, runtime, openmp, torch, python, other.
+
+    `slowness` says how much longer than usual a window of nothing took here: overheads may take that much longer too.
+    """
 
     samples: dict[str, int]
     objects: dict[str, int]
     calls: int
     seconds_a_sample: float
-    operators: tuple[str, ...]
     source: str
+    slowness: float = 1.0
 
     @property
     def total(self) -> int:
-        """All user-mode samples."""
-        return sum(self.samples.values())
+        """User-mode samples but for OpenMP's own: threads that wait there spin, for however long they must wait."""
+        return sum(count for kind, count in self.samples.items() if kind != "openmp")
 
     def share(self, *kinds: str) -> float:
         """Share of the samples in these kinds of object."""
@@ -68,6 +73,8 @@ def classify(path: str, work: str) -> str:
     if name.startswith(work.rstrip("/") + "/"):
         return "own"
     base = name.rsplit("/", 1)[-1]
+    if OPENMP.match(base):
+        return "openmp"
     if base in ("[vdso]", "[vsyscall]") or RUNTIMES.match(base):
         return "runtime"
     if TORCH.match(base):
@@ -122,14 +129,15 @@ def judge_evidence(evidence: Evidence, policy: Policy) -> list[Rejection]:
     found = []
     if policy is Policy.KERNEL:
         share, seconds = evidence.share("torch", "other"), evidence.seconds_a_call("torch", "other")
-        if share > SHARE and seconds > ALLOWANCE_SECONDS:
+        surely = share - 2 * math.sqrt(share * (1 - share) / evidence.total)  # two standard errors below
+        if surely > SHARE and seconds > ALLOWANCE_SECONDS * evidence.slowness:
             detail = (
                 f"{share:.0%} of the processor time of its calls lies in libraries' code, not in its kernel's "
                 f"({evidence.total} samples: {top})"
             )
             found.append(Rejection("library computes", "program counters", detail))
     share, seconds = evidence.share("python"), evidence.seconds_a_call("python")
-    if share > OWN_SHARE and seconds > PYTHON_SECONDS:
+    if share > OWN_SHARE and seconds > PYTHON_SECONDS * evidence.slowness:
         detail = f"{share:.0%} of the processor time of its calls lies in Python ({evidence.total} samples: {top})"
         found.append(Rejection("Python computes", "program counters", detail))
     return found

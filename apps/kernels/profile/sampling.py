@@ -21,7 +21,7 @@ from pathlib import Path
 _SYSCALL = {"x86_64": 298, "aarch64": 241}
 _SOFTWARE, _TASK_CLOCK = 1, 1
 _SAMPLE_IP = 1
-_DISABLED, _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR = 1 << 0, 1 << 5, 1 << 6
+_DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR = 1 << 0, 1 << 1, 1 << 5, 1 << 6
 _CLOSE_ON_EXEC = 8
 _ENABLE, _DISABLE = 0x2400, 0x2401
 _RECORD_SAMPLE, _MODE_MASK, _MODE_KERNEL = 9, 7, 1
@@ -67,8 +67,10 @@ def sampled(pid: int) -> Iterator[ProgramCounters]:
 def _by_clock_events(pid: int) -> Iterator[ProgramCounters]:
     counters = ProgramCounters("perf_event_open, task clock")
     with ExitStack() as stack:
-        opened = [stack.enter_context(_ring(thread)) for thread in _threads(pid)]
-        rings = [one for one in opened if one is not None]
+        newcomers = stack.enter_context(_with_newcomers(pid))
+        others = [thread for thread in _threads(pid) if not newcomers or thread != pid]
+        opened = [stack.enter_context(_ring(thread)) for thread in others]
+        rings = [*newcomers, *(one for one in opened if one is not None)]
         for descriptor, _ in rings:
             _ioctl(descriptor, _ENABLE)
         try:
@@ -81,14 +83,30 @@ def _by_clock_events(pid: int) -> Iterator[ProgramCounters]:
 
 
 @contextmanager
-def _ring(thread: int) -> Iterator[tuple[int, mmap.mmap] | None]:
+def _with_newcomers(pid: int) -> Iterator[list[tuple[int, mmap.mmap]]]:
+    """The main thread and every thread it starts from now on, one event a processor; empty where that can't be had.
+
+    The kernel gives an event that is inherited a buffer only where the event is bound to one processor.
+    """
+    with ExitStack() as stack:
+        try:
+            processors = sorted(os.sched_getaffinity(pid))
+            opened = [stack.enter_context(_ring(pid, processor, _INHERIT)) for processor in processors]
+        except (NoSampling, OSError):
+            stack.close()
+            opened = []
+        yield [one for one in opened if one is not None]
+
+
+@contextmanager
+def _ring(thread: int, processor: int = -1, more: int = 0) -> Iterator[tuple[int, mmap.mmap] | None]:
     """An event on one thread with its buffer of samples; kernel addresses where they may be seen.
 
     None for a thread that has just ended, as those of an OpenMP pool do when the number of threads changes.
     """
-    descriptor = _open_event(thread, _DISABLED | _EXCLUDE_HYPERVISOR)
+    descriptor = _open_event(thread, more | _DISABLED | _EXCLUDE_HYPERVISOR, processor)
     if descriptor < 0:
-        descriptor = _open_event(thread, _DISABLED | _EXCLUDE_HYPERVISOR | _EXCLUDE_KERNEL)
+        descriptor = _open_event(thread, more | _DISABLED | _EXCLUDE_HYPERVISOR | _EXCLUDE_KERNEL, processor)
     if descriptor < 0 and ctypes.get_errno() == errno.ESRCH:
         yield None
         return
@@ -103,14 +121,14 @@ def _ring(thread: int) -> Iterator[tuple[int, mmap.mmap] | None]:
         os.close(descriptor)
 
 
-def _open_event(thread: int, flags: int) -> int:
+def _open_event(thread: int, flags: int, processor: int = -1) -> int:
     number = _SYSCALL.get(platform.machine())
     if number is None:
         raise NoSampling(f"perf_event_open is not known on {platform.machine()}")
     # The first published layout of perf_event_attr, 64 bytes: type, size, config, period, sample and read format, flags.
     attributes = struct.pack("=IIQQQQQIIQ", _SOFTWARE, 64, _TASK_CLOCK, PERIOD_NS, _SAMPLE_IP, 0, flags, 0, 0, 0)
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
-    return int(_libc().syscall(number, buffer, thread, -1, -1, _CLOSE_ON_EXEC))
+    return int(_libc().syscall(number, buffer, thread, processor, -1, _CLOSE_ON_EXEC))
 
 
 def read_ring(ring: mmap.mmap) -> Iterator[int]:
