@@ -12,6 +12,7 @@ from apps.agents.ports import Advice, History, NothingToGain
 from tests.builtin_search.situations import after, assignment, quiet, version
 
 VECTORS = Schedule(width=512, polynomials=True)
+KEEPING = VECTORS.having(keep=True)
 MEMORY = {"intensity": 0.5, "ridge": 4.0}
 
 CASES = [
@@ -20,7 +21,8 @@ CASES = [
     ("largest", Schedule(), {"hot_loop_vector_bits": 64.0}, "vectors"),
     ("total", VECTORS, {"parallelism": 1.0, "host_cores": 2.0, "call_us": 900.0}, "split-fold"),
     ("rows", VECTORS, {"latency_chain_ratio": 4.0, "share_of_roof": 0.3}, "accumulators"),
-    ("softmax", VECTORS, {"hot_loop_div_sqrt": 1.0, "share_of_memory_roof": 0.4}, "reciprocal"),
+    ("softmax", KEEPING, {"hot_loop_div_sqrt": 1.0, "share_of_memory_roof": 0.4}, "reciprocal"),
+    ("softmax", VECTORS, {"share_of_memory_roof": 0.4}, "keep-in-buffer"),
     ("variance", VECTORS, {"share_of_memory_roof": 0.45, **MEMORY}, "one-pass-moments"),
     ("rms", VECTORS, {"share_of_memory_roof": 0.3, **MEMORY}, "larger-tile"),
     ("relu", VECTORS, {"share_of_plain_store_roof": 0.9, "streaming_gain": 1.5, "share_of_memory_roof": 0.6, **MEMORY},
@@ -77,7 +79,7 @@ def test_a_finding_that_no_move_answers_here_asks_for_nothing() -> None:
 def test_what_a_measurement_asks_for_comes_before_what_only_the_count_favours() -> None:
     run = assignment("softmax")
     found = {"hot_loop_div_sqrt": 1.0, "share_of_memory_roof": 0.4}
-    step = step_of(advised("softmax", Schedule(width=512), found))
+    step = step_of(advised("softmax", Schedule(width=512, keep=True), found))
     assert step is not None
     assert step.name == "reciprocal"  # although functions in line would bring more by the count
     unasked = BuiltinConductor().advise(run, after(run, Plan(Schedule(width=512)), {"share_of_roof": 0.2}), quiet)
