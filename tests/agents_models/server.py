@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,6 +42,11 @@ class Request:
     at: float
 
     @property
+    def system(self) -> str:
+        """The first message: who is asked."""
+        return str(self.body["messages"][0]["content"])
+
+    @property
     def prompt(self) -> str:
         """The last message."""
         return str(self.body["messages"][-1]["content"])
@@ -52,6 +57,7 @@ class Script:
     """What the server does next, and what became of it."""
 
     replies: Sequence[Reply] = ()
+    answer: Callable[[Request], Reply] | None = None
     requests: list[Request] = field(default_factory=list)
     gone: list[float] = field(default_factory=list)  # when a caller was found to have left
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -59,12 +65,19 @@ class Script:
     def next(self, request: Request) -> Reply:
         with self.lock:
             self.requests.append(request)
+            if self.answer is not None:
+                return self.answer(request)
             return self.replies[min(len(self.requests), len(self.replies)) - 1]
 
     def play(self, *replies: Reply) -> None:
         """Forget what was; these come next."""
         with self.lock:
-            self.replies, self.requests, self.gone = replies, [], []
+            self.replies, self.answer, self.requests, self.gone = replies, None, [], []
+
+    def play_by(self, answer: Callable[[Request], Reply]) -> None:
+        """Forget what was; from now on each request is answered by this."""
+        with self.lock:
+            self.replies, self.answer, self.requests, self.gone = (), answer, [], []
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -15,6 +15,7 @@ _FENCE = re.compile(r"^[ \t]{0,3}(```+|~~~+)[ \t]*([\w+#.-]*)[^\n`]*$", re.MULTI
 _PYTHON, _CPP, _DIFF = ("python", "py", "python3"), ("cpp", "c++", "c", "cc", "cxx", "cuda", "cu"), ("diff", "patch")
 _CODE_BEGINS = re.compile(r"^(import |from \w|[\"']{3}|class |@)", re.MULTILINE)
 _PLAN = re.compile(r"^\W*plan\W*:\W*(.+)$", re.IGNORECASE | re.MULTILINE)
+_BOLD = re.compile(r"\*\*([^*]+)\*\*")
 _LONGEST_SUMMARY = 300
 LONGEST = 400_000  # characters; no kernel is that long, a model that repeats itself is
 
@@ -212,5 +213,5 @@ def _model(tree: ast.Module) -> ast.ClassDef | None:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.replace("`", "").replace("**", "").split())
+    line = " ".join(_BOLD.sub(r"\1", text.replace("`", "")).split())
     return line if len(line) <= _LONGEST_SUMMARY else f"{line[:_LONGEST_SUMMARY]} ..."
