@@ -10,7 +10,8 @@ from apps.kernels.judge.content import MixOrder
 from apps.kernels.judge.errors import HostCannotJudge
 from apps.kernels.judge.memory import SharedMemory, TensorSpec, contiguous_stride, pack
 from apps.kernels.judge.oracle import Answer, Oracle
-from apps.kernels.judge.runner import Output, Runner, Sample
+from apps.kernels.judge.runner import Runner
+from apps.kernels.judge.windows import Output, Sample
 from apps.kernels.plain import Plain
 
 COMPARE_SECONDS = 120.0

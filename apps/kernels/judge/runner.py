@@ -14,7 +14,7 @@ import signal
 import struct
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from apps.kernels.jail import ChannelBroken, ChannelForged, ChannelTimeout, Jailed, Limits, Zygote, compilers
 from apps.kernels.jail import freeze as ice
@@ -25,6 +25,7 @@ from apps.kernels.judge.artefacts import Artefacts, collect
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.memory import ITEM_BYTES, Place, SharedMemory, TensorSpec, placements
 from apps.kernels.judge.oracle import PUBLIC_SEED, Oracle
+from apps.kernels.judge.windows import Output, Window
 from apps.kernels.plain import Plain
 
 ENTRY = struct.Struct("<QI")
@@ -49,38 +50,6 @@ class Options:
     guard: bool = False  # pages that can't be touched around every tensor; slow, so for checking only
     seed: int = PUBLIC_SEED
     extra: Plain = None
-
-
-@dataclass(frozen=True)
-class Output:
-    """One output tensor in a runner's memory, as the runner describes it."""
-
-    address: int
-    spec: TensorSpec
-
-    @property
-    def end(self) -> int:
-        """One past its last byte."""
-        return self.address + self.spec.bytes
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Some bytes of one output of one call, kept for a check that may come later."""
-
-    call: int
-    output: int
-    offset: int
-    data: bytes
-
-
-@dataclass
-class Window:
-    """One window: nanoseconds by the judge's clock, and the outputs of each call in it."""
-
-    nanoseconds: int
-    outputs: list[list[Output]]
-    samples: list[Sample] = field(default_factory=list)
 
 
 class Runner:

@@ -14,8 +14,9 @@ from apps.kernels.judge.comparer import Copy
 from apps.kernels.judge.content import Recipe
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.memory import SharedMemory
-from apps.kernels.judge.runner import POISON_BYTE, SAMPLE_BYTES, Runner, Sample, Window
+from apps.kernels.judge.runner import POISON_BYTE, SAMPLE_BYTES, Runner
 from apps.kernels.judge.session import Session
+from apps.kernels.judge.windows import Sample, Window
 
 _random = secrets.SystemRandom()
 TARGET_SECONDS = 0.003  # a window shorter than this holds several calls

@@ -1,0 +1,39 @@
+"""What one window leaves: its time, and where the outputs of its calls lie in a runner's memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apps.kernels.judge.memory import TensorSpec
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output tensor in a runner's memory, as the runner describes it."""
+
+    address: int
+    spec: TensorSpec
+
+    @property
+    def end(self) -> int:
+        """One past its last byte."""
+        return self.address + self.spec.bytes
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some bytes of one output of one call, kept for a check that may come later."""
+
+    call: int
+    output: int
+    offset: int
+    data: bytes
+
+
+@dataclass
+class Window:
+    """One window: nanoseconds by the judge's clock, and the outputs of each call in it."""
+
+    nanoseconds: int
+    outputs: list[list[Output]]
+    samples: list[Sample] = field(default_factory=list)
