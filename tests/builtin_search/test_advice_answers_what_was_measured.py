@@ -125,3 +125,10 @@ def test_another_authors_version_is_not_edited_but_answered_by_an_own_one() -> N
     own = version(run, 2, step.plan, foreign.evaluation)
     both = replace(history, attempts=(foreign, own), advices=(answer,))
     assert isinstance(BuiltinConductor().advise(run, both, quiet), NothingToGain)
+
+
+def test_what_needs_vectors_brings_them() -> None:
+    step = step_of(advised("relu", Schedule(), {"streaming_gain": 1.5, "share_of_memory_roof": 0.6, **MEMORY}))
+    assert step is not None
+    assert step.name == "streaming-stores"
+    assert step.plan.schedule == Schedule(streaming=True, width=512)

@@ -131,3 +131,16 @@ def test_the_last_outcome_is_said() -> None:
     assert "Advice 1 predicted" in answer.reasoning
     assert "refuted" in answer.reasoning
     assert "1.08" in answer.reasoning  # 5.4 ms after 5
+
+
+def test_uncertain_times_refute_nothing_for_sure() -> None:
+    run = assignment("softmax")
+    noisy = evaluation(5.2, FOUND)
+    assert noisy.timing.speedup is not None
+    noisy = replace(noisy, timing=replace(noisy.timing, speedup=replace(noisy.timing.speedup, ci95=(1.2, 3.5))))
+    sure, move = followed(run, after(run, START, FOUND), evaluation(5.2, FOUND))
+    unsure, _ = followed(run, after(run, START, FOUND), noisy)
+    assert Search(run, sure).trust(move) < Search(run, unsure).trust(move) < FIRST_TRUST
+    answer = BuiltinConductor().advise(run, unsure, quiet)
+    assert isinstance(answer, Advice)
+    assert "too uncertain" in answer.reasoning

@@ -198,6 +198,10 @@ def _outcome(search: Search, holding: Holding) -> str:
     if helped(holding):
         why = f", though {listed(others)} did not move as predicted" if others and time.held else ", not as predicted"
         return f"{told}: it helped{why}. My trust in such moves is {trust:.2f} now."
+    if not search.clearly_no_faster(holding):
+        return (
+            f"{told}, but both times are too uncertain to call it refuted. My trust in such moves is {trust:.2f} now."
+        )
     return f"{told}, so it is refuted, and my trust in such moves falls from {FIRST_TRUST:.2f} to {trust:.2f}."
 
 

@@ -95,6 +95,15 @@ def _on(name: str) -> Edit:
     return edit
 
 
+def _on_vectors(name: str) -> Edit:
+    """As `_on`, for what can only be written on whole vectors."""
+
+    def edit(schedule: Schedule, host: HostReport) -> Schedule | None:
+        return _on(name)(schedule.having(width=schedule.width or _width(host)), host)
+
+    return edit
+
+
 def _width(host: HostReport) -> int:
     """Bits of the vectors to write down: the host's, and 128 where it does not say."""
     return next((bits for bits in (512, 256, 128) if host.vector_bits >= bits), 128)
@@ -121,7 +130,8 @@ def _split(schedule: Schedule, host: HostReport) -> Schedule | None:
 
 def _more_accumulators(schedule: Schedule, host: HostReport) -> Schedule | None:
     count = 4 if schedule.accumulators < 4 else schedule.accumulators * 2
-    return schedule.having(accumulators=count) if count <= MOST_ACCUMULATORS and schedule.width else None
+    width = schedule.width or _width(host)
+    return schedule.having(accumulators=count, width=width) if count <= MOST_ACCUMULATORS else None
 
 
 def _larger_tile(schedule: Schedule, host: HostReport) -> Schedule | None:
@@ -225,7 +235,7 @@ MOVES: tuple[Move, ...] = (
         "Store the output past the caches with non-temporal stores",
         "a plain store first reads the line that it is going to overwrite; the output is written once and not read here, so "
         "that read is spared and the caches keep the input",
-        _on("streaming"),
+        _on_vectors("streaming"),
         (
             _ask(("share_of_plain_store_roof", ">", 0.75), ("streaming_gain", ">", 1.1), _MEMORY_DECIDES),
             _ask(("streaming_gain", ">", 1.1), ("share_of_memory_roof", "<", 0.9), _MEMORY_DECIDES),

@@ -32,8 +32,9 @@ LIKELY_NOTHING, LEAST_EXPECTED = 0.98, 0.75
 # Beyond this the cost model is taken at its word that a move makes things slower.
 SLOWER_RATIO = 1.03
 FIRST_TRUST, MOST_TRUST = 0.8, 1.0
-# What an outcome does to the trust in a move: its prediction held; it helped, but not as predicted; it did not; it failed.
-HELD, HELPED, REFUTED, FAILED = 1.25, 0.85, 0.35, 0.25
+# What an outcome does to the trust in a move: its prediction held; it helped, but not as predicted; it did not; it failed;
+# the measurements are too uncertain to say that it did not help.
+HELD, HELPED, REFUTED, FAILED, UNCERTAIN = 1.25, 0.85, 0.35, 0.25, 0.7
 # Further from its roof than this, a kernel is worth tries that nothing speaks for and nothing speaks against.
 FAR_FROM_ROOF = 0.7
 ROOF_REACHED = 0.9
@@ -211,7 +212,19 @@ class Search:
             return 1.0
         if holding.held:
             return HELD
-        return HELPED if helped(holding) else REFUTED
+        if helped(holding):
+            return HELPED
+        return REFUTED if self.clearly_no_faster(holding) else UNCERTAIN
+
+    def clearly_no_faster(self, holding: Holding) -> bool:
+        """Whether the intervals of the two versions' speed-ups leave no room for a gain worth having."""
+        advice = next((one for one in self.history.advices if one.number == holding.advice), None)
+        followed, base = self.history.attempt(holding.version), self.history.attempt(advice.base if advice else None)
+        after = followed.evaluation.timing.speedup if followed is not None else None
+        before = base.evaluation.timing.speedup if base is not None else None
+        if after is None or before is None:
+            return True
+        return after.ci95[1] < before.ci95[0] * (1 + LEAST_GAIN)
 
     def _proposal(self, plan: Plan, move: Move, after: Schedule) -> Proposal:
         costs = self.shop.cost(plan.schedule), self.shop.cost(after)
