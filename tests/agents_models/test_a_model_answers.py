@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from apps.agents.gateway.faults import CallFailed, Fault
 from apps.agents.gateway.provider import terms
 from apps.agents.gateway.purse import Call, Message, OverLimit, Question
 from apps.agents.gateway.settings import ModelSettings
-from tests.agents_models.server import Reply
+from tests.agents_models.server import Reply, Request
 
 QUESTION = Question((Message("system", "You write kernels."), Message("user", "Write one.")), "write", 0.5)
 
@@ -115,6 +116,25 @@ def test_calls_side_by_side_cannot_overspend(server: Any, settings_of: Any) -> N
         Gateway(settings, purse=accounts).ask(QUESTION, lambda text: None)
     assert refused.value.fault is Fault.LIMIT
     assert server.script.requests == []
+
+
+def test_one_silent_model_keeps_no_other_waiting(server: Any, settings_of: Any) -> None:
+    def reply(request: Request) -> Reply:
+        return Reply(misbehaviour="deaf") if request.prompt == "be silent" else Reply(f"to {request.prompt}")
+
+    def ask(text: str) -> str:
+        question = Question((Message("user", text),))
+        try:
+            return Gateway(settings_of(read_seconds=2.0, tries=1)).ask(question, lambda piece: None).text
+        except CallFailed as failed:
+            return str(failed.fault)
+
+    server.script.play_by(reply)
+    asked = ["be silent", *(f"question {n}" for n in range(12))]
+    with ThreadPoolExecutor(len(asked)) as threads:
+        calls = {text: threads.submit(ask, text) for text in asked}
+        assert [calls[text].result(timeout=1.8) for text in asked[1:]] == [f"to {text}" for text in asked[1:]]
+        assert calls["be silent"].result() == "time_out"
 
 
 def test_an_answer_at_its_limit_of_tokens_is_said_to_be_cut(server: Any, settings_of: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from apps.agents.gateway.asking import Gateway
 from apps.agents.gateway.faults import CallFailed, Fault
 from apps.agents.gateway.probing import probe
+from apps.agents.gateway.settings import ModelSettings
 from apps.agents.ports import Stopped
 from tests.agents_models.conftest import KEY
 from tests.agents_models.server import ECHO, Reply
@@ -158,6 +160,15 @@ def test_a_probe_of_an_address_where_nothing_is(settings_of: Any) -> None:
 
 def test_a_probe_of_a_name_without_provider(settings_of: Any) -> None:
     assert probe(settings_of(name="scripted"), seconds=5.0).fault is Fault.NAME
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5"])
+def test_a_probe_of_a_hosted_model_without_a_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in [one for one in os.environ if one.startswith(("OPENAI_", "ANTHROPIC_"))]:
+        monkeypatch.delenv(variable)
+    found = probe(ModelSettings(name), seconds=5.0)
+    assert found.fault is Fault.KEY
+    assert "none is set" in found.message
 
 
 def test_a_probe_that_goes_well(server: Any, settings_of: Any) -> None:

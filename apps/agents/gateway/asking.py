@@ -17,7 +17,7 @@ from apps.agents.ports import Say, Stopped, Usage
 # A stream shows reasoning between these, as many models write it themselves; a page may fold what lies between.
 THINKS, THOUGHT = "<think>\n", "\n</think>\n\n"
 _FIRST_PAUSE = 2.0  # seconds before the second try; doubled before each further one
-_LOOK_EVERY = 0.1
+_HEED_EVERY = 0.25  # seconds
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Gateway:
         try:
             while (left := until - monotonic()) > 0:
                 self._heed()
-                Event().wait(min(left, _LOOK_EVERY))
+                Event().wait(min(left, _HEED_EVERY))
         except Stopped as stopped:
             stopped.usage = spent
             raise

@@ -18,6 +18,7 @@ _LONGEST_QUOTE = 300
 _QUOTA = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|billing|out of credits|payment", re.I
 )
+_NO_CREDENTIALS = re.compile(r"Missing credentials|Missing \w+ API Key|api_key.*must be set", re.I)
 _PREFIXES = re.compile(r"^(litellm\.\w+:\s*|\w+(?:Error|Exception)\s*(?:-|:)\s*|Error code: \d+\s*-?\s*)+")
 
 
@@ -89,7 +90,7 @@ def _kind(problem: Exception) -> Fault:
     status = getattr(problem, "status_code", None)
     if "Timeout" in kinds or "APITimeoutError" in kinds or isinstance(problem, TimeoutError):
         return Fault.TIME_OUT
-    if status in (401, 403):
+    if status in (401, 403) or _NO_CREDENTIALS.search(text):
         return Fault.KEY
     if status == 402 or (status in (400, 429) and _QUOTA.search(text)):
         return Fault.QUOTA

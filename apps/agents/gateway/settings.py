@@ -27,9 +27,9 @@ class ModelSettings:
     usd_per_million_in: float | None = None
     usd_per_million_out: float | None = None
     temperature: float | None = None
-    read_seconds: float = 180.0
+    read_seconds: float = 300.0  # some models reason for minutes without a word
     wall_seconds: float = 1200.0
-    tries: int = 4
+    tries: int = 5
     longest_wait_seconds: float = 120.0
 
     @property

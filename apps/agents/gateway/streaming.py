@@ -19,7 +19,8 @@ from apps.agents.gateway.provider import litellm, terms
 from apps.agents.gateway.purse import Question
 from apps.agents.gateway.settings import ModelSettings
 
-_LOOK_EVERY = 0.1  # seconds between looks at orders and clocks
+_LOOK_EVERY = 0.1  # seconds between looks at the clocks
+_HEED_EVERY = 0.25  # seconds between looks at orders, which may cost a query
 _NO_KEY = "no-key"  # litellm would take one from the environment and send it to whatever address is set
 _LONGEST_GOODBYE = 0.5
 
@@ -97,7 +98,7 @@ class Stream:
         self._heed = heed
         self._arrived: queue.Queue[Piece | Finish | Broke] = queue.Queue()
         litellm()  # loading takes seconds: here, and not in the loop that other calls share
-        self._began = self._heard = monotonic()
+        self._began = self._heard = self._heed_next = monotonic()
         self._gone = threading.Event()
         self._call: Future[None] = asyncio.run_coroutine_threadsafe(
             _receive(_parameters(settings, question), self._arrived, self._gone), _loop.get()
@@ -134,7 +135,7 @@ class Stream:
 
     def _next(self) -> Piece | Finish | Broke:
         while True:
-            self._heed()
+            self._heed_orders()
             self._watch_the_clock()
             try:
                 arrived = self._arrived.get(timeout=_LOOK_EVERY)
@@ -142,6 +143,11 @@ class Stream:
                 continue
             self._heard = monotonic()
             return arrived
+
+    def _heed_orders(self) -> None:
+        if monotonic() >= self._heed_next:
+            self._heed()
+            self._heed_next = monotonic() + _HEED_EVERY
 
     def _watch_the_clock(self) -> None:
         now = monotonic()
