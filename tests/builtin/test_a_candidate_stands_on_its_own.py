@@ -1,0 +1,117 @@
+"""Candidates as whole sources: state, arguments of any name and layout, repeatable, refused where nothing can be written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from apps.agents.builtin.reading import read
+from apps.agents.builtin.schedule import Schedule
+from apps.agents.ports import CannotWrite
+from tests.builtin.exporting import Wrapped, built, graph_of, source_of
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDE = Schedule(width=512, polynomials=True, accumulators=4, reciprocals=True, keep=True, split=8)
+
+
+class Awkward(nn.Module):
+    """Arguments called like variables, functions and keywords of what is printed."""
+
+    def forward(self, t, l, out, register, load, part0):  # type: ignore[no-untyped-def]  # noqa: E741
+        return t + l * out - register + load / (1 + part0.abs())
+
+
+class Nested(nn.Module):
+    """Parameters two modules deep, a buffer that is not read, one that is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.Sequential(nn.LayerNorm(33), nn.PReLU())
+        self.register_buffer("shift", torch.arange(33.0))
+        self.register_buffer("unused", torch.ones(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(x) + self.shift
+
+
+def test_arguments_of_any_name() -> None:
+    inputs = tuple(torch.randn(4, 37) for _ in range(6))
+    model = Awkward()
+    assert torch.allclose(built(model, inputs, WIDE)(*inputs), model(*inputs), atol=1e-6)
+
+
+def test_state_is_registered_under_the_names_of_the_reference() -> None:
+    model, x = Nested(), torch.randn(5, 33)
+    candidate = built(model, (x,), WIDE)
+    assert set(candidate.state_dict()) == set(model.state_dict())
+    with torch.no_grad():
+        assert torch.allclose(candidate(x), model(x), atol=1e-5)
+
+
+def test_an_input_in_another_layout_is_brought_into_the_one_expected() -> None:
+    model = Wrapped(lambda x: x * 2 + 1)
+    candidate = built(model, (torch.randn(6, 7),), WIDE)
+    x = torch.randn(7, 6).t()
+    assert torch.allclose(candidate(x), model(x))
+    with pytest.raises(ValueError, match="was written for"):
+        candidate(torch.randn(6, 8))
+
+
+def test_a_number_among_the_inputs() -> None:
+    model = Wrapped(lambda x, factor: x * factor)
+    inputs = (torch.randn(5, 3), 2.5)
+    candidate = built(model, inputs, WIDE)
+    assert torch.allclose(candidate(*inputs), model(*inputs))
+    with pytest.raises(ValueError, match="was written for"):
+        candidate(inputs[0], 3.0)
+
+
+def test_a_tuple_of_one_stays_a_tuple() -> None:
+    x = torch.randn(4)
+    found = built(Wrapped(lambda x: (x + 1,)), (x,), WIDE)(x)
+    assert isinstance(found, tuple)
+    assert torch.equal(found[0], x + 1)
+
+
+def test_the_same_source_whatever_the_process() -> None:
+    code = (
+        "import sys, torch; from tests.builtin.exporting import *; from tests.builtin.programs import PROGRAMS\n"
+        "made = [p for p in PROGRAMS if p.name in ('indices of extremes', 'losses', 'group norm')]\n"
+        f"s = Schedule({', '.join(f'{k}={v!r}' for k, v in vars(WIDE).items())})\n"
+        "sys.stdout.write(''.join(source_of(p.model, p.inputs(), s)[1] for p in made))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin"},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(found) == 1
+    assert "extern" in found.pop()
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs", "named"),
+    [
+        (lambda x: torch.sort(x, 1)[0], (torch.randn(3, 4),), "aten.sort"),
+        (lambda x: torch.linalg.inv(x), (torch.randn(4, 4),), "aten.linalg_inv"),
+        (lambda x: torch.fft.fft(x).real, (torch.randn(8),), "aten._fft"),
+    ],
+)
+def test_what_can_not_be_written_is_named(function, inputs, named) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(CannotWrite, match=named):
+        read(graph_of(Wrapped(function), inputs))
+
+
+def test_a_large_kernel_is_not_needed_for_a_small_problem() -> None:
+    """Below some size threads cost more than they bring, so none are asked for."""
+    _, small = source_of(Wrapped(lambda x: x * 2), (torch.randn(8, 8),), WIDE)
+    _, large = source_of(Wrapped(lambda x: x * 2), (torch.randn(512, 512),), WIDE)
+    assert "#pragma omp parallel" not in small
+    assert "#pragma omp parallel" in large
