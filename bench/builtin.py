@@ -50,8 +50,8 @@ def main() -> None:
 def _problem(path: Path, seconds: float, every: bool) -> float | None:
     import torch
 
-    from apps.agents.builtin.lowering import lower
     from apps.agents.builtin.cpp.candidate import write_candidate
+    from apps.agents.builtin.lowering import lower
     from apps.agents.builtin.reading import read
     from apps.agents.ports import CannotWrite
     from apps.kernels.inside import graphs
@@ -83,7 +83,10 @@ def _problem(path: Path, seconds: float, every: bool) -> float | None:
             error = _difference(made(*inputs), wanted)
             found[name], eager, kernel = _ratio(lambda: model(*inputs), lambda made=made: made(*inputs), seconds)  # type: ignore[misc]
             if every:
-                print(f"  {name:38s} {found[name]:6.2f}x  {eager:8.3f} -> {kernel:7.3f} ms  differs {error:.1e}", flush=True)
+                print(
+                    f"  {name:38s} {found[name]:6.2f}x  {eager:8.3f} -> {kernel:7.3f} ms  differs {error:.1e}",
+                    flush=True,
+                )
     name = max(found, key=lambda one: found[one])
     print(f"{path.stem:32s} {found[name]:6.2f}x by {name}", flush=True)
     return found[name]

@@ -53,7 +53,7 @@ def _agree(model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         assert torch.allclose(found, right.reshape(-1).double(), rtol=1e-10, atol=1e-10, equal_nan=True)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(16))
 def test_a_random_program(seed: int) -> None:
     torch.manual_seed(seed)
     x = torch.randn(*random.Random(seed).choice([(4,), (3, 4), (2, 3, 4), (2, 1, 5)]), dtype=torch.float64)

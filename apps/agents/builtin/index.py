@@ -61,6 +61,11 @@ class Index:
     @staticmethod
     def _sum(terms: Mapping[Atom, int], constant: int) -> Index:
         kept = sorted(((atom, by) for atom, by in terms.items() if by), key=lambda term: _order(term[0]))
+        for atom, step in kept:
+            # n / by * by + n % by is n.
+            if isinstance(atom, Quotient) and terms.get(Remainder(atom.of, atom.by), 0) * atom.by == step:
+                rest = {one: by for one, by in kept if one not in (atom, Remainder(atom.of, atom.by))}
+                return Index._sum(rest, constant) + atom.of * (step // atom.by)
         return Index(tuple(kept), constant)
 
     def __add__(self, other: Index | int) -> Index:
