@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -229,17 +228,16 @@ def test_what_can_not_be_written_is_said_and_the_run_ends() -> None:
 
 
 @pytest.mark.judge
-def test_a_real_run_on_this_machine_ends_faster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PRAGMA_LOCKS", str(tmp_path))
+def test_a_real_run_on_this_machine_ends_faster() -> None:
     source = (
         "import torch\nfrom torch import nn\n\n\nclass Model(nn.Module):\n    def forward(self, x):\n"
         "        return 0.5 * x * (1.0 + torch.tanh(0.8 * (x + 0.04 * x * x * x)))\n\n\n"
-        "def get_inputs():\n    return [torch.randn(256, 2048)]\n\n\ndef get_init_inputs():\n    return []\n"
+        "def get_inputs():\n    return [torch.randn(1024, 1024)]\n\n\ndef get_init_inputs():\n    return []\n"
     )
     ears = Ears()
     with Zygote() as zygote:
         run = Assignment(
-            source, inspect(source, zygote=zygote), host_report(quick=True), iterations=3, allow_weak_isolation=True
+            source, inspect(source, zygote=zygote), host_report(quick=True), iterations=2, allow_weak_isolation=True
         )
         team = Team(
             BuiltinCoder(),

@@ -76,17 +76,24 @@ def test_a_finding_that_no_move_answers_here_asks_for_nothing() -> None:
     assert isinstance(BuiltinConductor().advise(run, after(run, streaming, found), quiet), NothingToGain)
 
 
-def test_what_a_measurement_asks_for_comes_before_what_only_the_count_favours() -> None:
-    run = assignment("softmax")
-    found = {"hot_loop_div_sqrt": 1.0, "share_of_memory_roof": 0.4}
-    step = step_of(advised("softmax", Schedule(width=512, keep=True), found))
-    assert step is not None
-    assert step.name == "reciprocal"  # although functions in line would bring more by the count
-    unasked = BuiltinConductor().advise(run, after(run, Plan(Schedule(width=512)), {"share_of_roof": 0.2}), quiet)
-    assert isinstance(unasked, Advice)
-    taken = step_of(unasked)
-    assert taken is not None
-    assert taken.name == "in-line-functions"
+def test_what_a_measurement_and_the_count_agree_on_comes_before_what_only_the_count_favours() -> None:
+    """For a fold of few results on plain vectors the count favours accumulators; idle cores were measured."""
+    found = {"parallelism": 1.0, "host_cores": 2.0, "call_us": 900.0, "share_of_roof": 0.2}
+    agreed, by_count = (
+        step_of(advised("total", VECTORS, found)),
+        step_of(advised("total", VECTORS, {"share_of_roof": 0.2})),
+    )
+    assert agreed is not None
+    assert by_count is not None
+    assert agreed.name == "split-fold"
+    assert agreed.plan.schedule.accumulators == 1
+    assert by_count.name == "split-fold"  # the largest gain of all, with or without being asked for
+
+
+def test_a_large_gain_by_the_count_comes_before_what_a_measurement_alone_asks_for() -> None:
+    asked = step_of(advised("swish", Schedule(), {"hot_loop_vector_bits": 64.0, "share_of_memory_roof": 0.1}))
+    assert asked is not None
+    assert asked.name == "in-line-functions"
 
 
 def test_the_reasoning_names_the_real_numbers_and_is_said_sentence_by_sentence() -> None:

@@ -147,7 +147,8 @@ class Search:
         """All moves from the best version that change its code and were not tried, the one to try first in front.
 
         With a profile: those that a measurement asks for by gain times trust, then those that the cost model alone favours,
-        then, far from the roof, those that may do no harm. Without a profile: the prior order as it is.
+        then those that a measurement alone asks for, and, far from the roof, those that may do no harm. Without a profile:
+        the prior order as it is.
         """
         plan = self.plan
         if plan is None:
@@ -158,7 +159,9 @@ class Search:
         worth = [p for p in all_of_them if p.gain >= LEAST_GAIN]
         asked = [p for p in worth if p.evidence and p.modelled <= SLOWER_RATIO]
         others = [p for p in worth if not p.evidence and p.modelled <= UNASKED_RATIO]
-        return _by_gain(asked) + _by_gain(others) + self._open(all_of_them)
+        agreed = [p for p in asked if p.modelled <= ASKED_RATIO]
+        measured = [p for p in asked if p.modelled > ASKED_RATIO]
+        return _by_gain(agreed) + _by_gain(others) + _by_gain(measured) + self._open(all_of_them)
 
     def _open(self, proposals: list[Proposal]) -> list[Proposal]:
         """Moves that neither a measurement nor the count favours, in the prior order, while much time is unexplained."""
