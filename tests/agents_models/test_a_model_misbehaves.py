@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from typing import Any
 
@@ -84,17 +83,15 @@ def test_a_trickle_times_out_by_the_wall(server: Any, settings_of: Any) -> None:
 @pytest.mark.parametrize("kind", ["hang", "deaf", "trickle"])
 def test_a_stop_ends_the_call_within_a_second(server: Any, settings_of: Any, kind: str) -> None:
     server.script.play(Reply("so far", misbehaviour=kind))
-    accounts, stop = Accounts(), threading.Event()
+    accounts = Accounts()
 
     def heed() -> None:
-        if stop.is_set():
+        if server.script.requests and time.monotonic() > server.script.requests[0].at + 0.8:
             raise Stopped("Stopped by Ann.")
 
-    threading.Timer(0.6, stop.set).start()
-    began = time.monotonic()
     with pytest.raises(Stopped) as stopped:
         Gateway(settings_of(), heed=heed, purse=accounts).ask(QUESTION, quiet)
-    assert time.monotonic() - began < 1.6
+    assert time.monotonic() - server.script.requests[0].at < 1.8
     wait_until_gone(server)
     assert stopped.value.usage.tokens_in
     assert accounts.open == {}
@@ -146,27 +143,27 @@ def test_a_worker_that_leaves_ends_the_call_and_says_nothing(server: Any, settin
 )
 def test_a_probe_says_what_is_wrong(server: Any, settings_of: Any, reply: Reply, fault: Fault, words: str) -> None:
     server.script.play(reply)
-    found = probe(settings_of(), seconds=1.0)
+    found = probe(settings_of(), seconds=1.0 if fault is Fault.TIME_OUT else 20.0)
     assert found.fault is fault
     assert words in found.message
     assert len(server.script.requests) == 1
 
 
 def test_a_probe_of_an_address_where_nothing_is(settings_of: Any) -> None:
-    found = probe(settings_of(api_base="http://127.0.0.1:9/v1"), seconds=5.0)
+    found = probe(settings_of(api_base="http://127.0.0.1:9/v1"), seconds=20.0)
     assert found.fault is Fault.ADDRESS
     assert "http://127.0.0.1:9/v1" in found.message
 
 
 def test_a_probe_of_a_name_without_provider(settings_of: Any) -> None:
-    assert probe(settings_of(name="scripted"), seconds=5.0).fault is Fault.NAME
+    assert probe(settings_of(name="scripted"), seconds=20.0).fault is Fault.NAME
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-4o", "anthropic/claude-sonnet-4-5"])
 def test_a_probe_of_a_hosted_model_without_a_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in [one for one in os.environ if one.startswith(("OPENAI_", "ANTHROPIC_"))]:
         monkeypatch.delenv(variable)
-    found = probe(ModelSettings(name), seconds=5.0)
+    found = probe(ModelSettings(name), seconds=20.0)
     assert found.fault is Fault.KEY
     assert "none is set" in found.message
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from typing import Any
 
 import pytest
@@ -150,13 +150,12 @@ def test_a_limit_of_money_ends_the_run_with_its_best(server: Any, settings_of: A
 
 def test_a_stop_interrupts_the_model_and_keeps_what_it_said(server: Any, settings_of: Any) -> None:
     server.script.play_by(in_turn([Reply("I was about to", misbehaviour="hang")]))
-    stop = threading.Event()
 
     def heed() -> None:
-        if stop.is_set():
+        coder = [request for request in server.script.requests if not is_conductor(request)]
+        if coder and time.monotonic() > coder[0].at + 0.8:
             raise Stopped("Stopped by Ann.")
 
-    threading.Timer(0.7, stop.set).start()
     run = ModelRun(settings_of(), heed=heed)
     ended = run.start()
     coder = next(fact for fact in run.world.told(StepEnded) if fact.agent == "coder")
