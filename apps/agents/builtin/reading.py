@@ -36,6 +36,17 @@ class Meaning:
     outputs: tuple[Def, ...]
     nested: bool
     constants: dict[str, tuple[float | int | bool, ...]]
+    calls: tuple[LibraryCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class LibraryCall:
+    """What the library computes before the kernel runs: `text` in Python over the buffers named `reads`."""
+
+    result: TensorFact
+    text: str
+    reads: tuple[str, ...]
+    op: str
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,13 @@ class Call:
     node: Node
     args: tuple[Operand, ...]
     kwargs: dict[str, Operand]
+    inputs: tuple[TensorFact, ...]
+    calls: list[LibraryCall]
+
+    @property
+    def known(self) -> tuple[TensorFact, ...]:
+        """All tensors that are in memory before the kernel runs."""
+        return (*self.inputs, *(call.result for call in self.calls))
 
     @property
     def out(self) -> TensorFact:
@@ -89,22 +107,25 @@ def read(graph: Graph) -> Meaning:
     from apps.agents.builtin import operations  # the table is filled by importing it
 
     _check(graph, operations.LOWERINGS)
+    inputs = tuple(replace(fact, name=safe_name(fact.name)) for fact in graph.inputs)
+    calls: list[LibraryCall] = []
     values: dict[str, Operand] = {fact.name: _input(fact, graph) for fact in graph.inputs}
     results: dict[str, tuple[Operand, ...]] = {name: (value,) for name, value in values.items()}
     for node in graph.nodes:
         args = tuple(_resolve(arg, results) for arg in node.args)
         kwargs = {name: _resolve(arg, results) for name, arg in node.kwargs.items()}
-        result = LOWERINGS[_name(node.op)](Call(node, args, kwargs))
+        result = LOWERINGS[_name(node.op)](Call(node, args, kwargs, inputs, calls))
         results[node.name] = result if isinstance(result, tuple) else (result,)
     outputs = []
     for reference in graph.outputs:
         value = _resolve(reference, results)
         if not isinstance(value, Def):
             raise CannotWrite("One of its outputs is not a tensor.")
+        if isinstance(value.body, Load) and any(value.body.buffer.name == call.result.name for call in calls):
+            raise CannotWrite("An output is a product as the library gives it, with nothing around it to be fused.")
         outputs.append(value)
-    inputs = tuple(replace(fact, name=safe_name(fact.name)) for fact in graph.inputs)
     constants = {safe_name(name): values for name, values in graph.constants.items()}
-    return Meaning(inputs, tuple(outputs), graph.nested, constants)
+    return Meaning(inputs, tuple(outputs), graph.nested, constants, tuple(calls))
 
 
 def _check(graph: Graph, table: dict[str, Lowering]) -> None:

@@ -72,7 +72,7 @@ class Workshop:
 
     def __init__(self, assignment: Assignment) -> None:
         self.facts, self.host = assignment.facts, assignment.host
-        self.meaning = meaning_of(assignment.facts)
+        self.meaning = meaning_of(assignment.facts, assignment.policy)
         self._sources: dict[Schedule, str] = {}
 
     def kernel(self, schedule: Schedule) -> Kernel:

@@ -7,6 +7,7 @@ from apps.agents.builtin.lowering import lower
 from apps.agents.builtin.reading import Meaning, read
 from apps.agents.builtin.schedule import Schedule
 from apps.agents.ports import CannotWrite
+from apps.kernels.evaluation import Policy
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.machine import HostReport
 
@@ -22,16 +23,22 @@ _OTHERS: dict[str, tuple[int | bool, ...]] = {
 }  # fmt: skip
 
 
-def meaning_of(facts: ProblemFacts) -> Meaning:
-    """The meaning of a problem. Raises `CannotWrite` naming what has no form here."""
+def meaning_of(facts: ProblemFacts, policy: Policy = Policy.LIBRARY) -> Meaning:
+    """The meaning of a problem. Raises `CannotWrite` naming what has no form here, or what the policy leaves out."""
     if facts.graph is None:
         raise CannotWrite(f"The problem could not be written as a graph: {facts.graph_refusal or facts.refusal}")
-    return read(facts.graph)
+    meaning = read(facts.graph)
+    if meaning.calls and policy is not Policy.LIBRARY:
+        products = ", ".join(dict.fromkeys(call.op for call in meaning.calls))
+        raise CannotWrite(
+            f"The built-in coder leaves {products} to the library, which the policy {policy} does not allow."
+        )
+    return meaning
 
 
-def write_candidate(facts: ProblemFacts, host: HostReport, schedule: Schedule) -> str:
+def write_candidate(facts: ProblemFacts, host: HostReport, schedule: Schedule, policy: Policy = Policy.LIBRARY) -> str:
     """A candidate's source under a schedule. Vectors wider than the host's become its own. Raises `CannotWrite`."""
-    meaning = meaning_of(facts)
+    meaning = meaning_of(facts, policy)
     fitting = schedule.having(width=min(schedule.width, host.vector_bits or schedule.width))
     return _source(meaning, facts, fitting)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apps.agents.builtin.cpp.printer import print_kernel
 from apps.agents.builtin.nest import Kernel
-from apps.agents.builtin.reading import Meaning
+from apps.agents.builtin.reading import LibraryCall, Meaning
 from apps.kernels.facts import TensorFact
 
 FLAGS = (
@@ -67,6 +67,8 @@ class _Candidate:
         self.kernel = kernel
         self.title = title
         self.read = {buffer.name for buffer in kernel.reads}
+        self.calls = _needed(meaning.calls, self.read)
+        self.read |= {name for call in self.calls for name in call.reads}
         self.inputs = [fact for fact in meaning.inputs if fact.kind == "input"]
         known = {fact.target: fact for fact in meaning.inputs if fact.kind in ("parameter", "buffer")}
         named = {fact.target or fact.name: fact for fact in states}
@@ -160,6 +162,9 @@ class _Candidate:
                 lines += self._expected(fact, fact.name)
             elif fact.name in self.read and fact.kind == "constant":
                 lines.append(f"        {fact.name} = self.{fact.name}")
+        for call in self.calls:
+            lines.append(f"        {call.result.name} = {call.text}")
+            lines += self._expected(call.result, call.result.name)
         results = []
         for buffer, value in zip(self._outputs(), self.meaning.outputs, strict=True):
             results.append(buffer)
@@ -197,6 +202,16 @@ class _Candidate:
         found = [_Argument(buffer.name, f"{buffer.name}.data_ptr()") for buffer in self.kernel.reads]
         found += [_Argument(buffer.name, f"{buffer.name}.data_ptr()") for buffer in self.kernel.writes]
         return found + [_Argument(b.name, f"self.{b.name}.data_ptr()") for b in self.kernel.scratch]
+
+
+def _needed(calls: tuple[LibraryCall, ...], read: set[str]) -> tuple[LibraryCall, ...]:
+    """Those whose results the kernel or another needed one reads."""
+    wanted, needed = set(read), []
+    for call in reversed(calls):
+        if call.result.name in wanted:
+            needed.append(call)
+            wanted |= set(call.reads)
+    return tuple(reversed(needed))
 
 
 def _tuple(sizes: tuple[int, ...]) -> str:

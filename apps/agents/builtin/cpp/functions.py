@@ -43,6 +43,7 @@ def add_piece(name: str, text: str, *needs: str) -> None:
     PIECES[name] = Piece(text, needs)
 
 
+add_piece("lesser", "inline int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }")
 add_piece("vec", """
 // A vector of L elements; at L = 1 a plain number.
 template <class T, int L> struct Vector { typedef T type __attribute__((vector_size(sizeof(T) * L))); };

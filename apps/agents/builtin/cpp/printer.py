@@ -23,7 +23,7 @@ from apps.agents.builtin.nest import (
     statements_in,
 )
 
-INCLUDES = ("cmath", "cstdint", "cstring", "type_traits", "algorithm", "utility")
+INCLUDES = ("cmath", "cstdint", "cstring", "type_traits", "utility")
 
 
 def print_kernel(kernel: Kernel, function: str, *, polynomials: bool) -> str:
@@ -141,14 +141,16 @@ class _Printer:
         if piece.count > 1 and " % " in start:
             start = f"({self.piece_number}) * {piece.size}"
         if piece.exact and piece.axis.extent % piece.size:
-            start = f"std::min<int64_t>({start}, {piece.axis.extent - piece.size})"
+            self.expressions.need("lesser")
+            start = f"lesser({start}, {piece.axis.extent - piece.size})"
         inner.add(f"const int64_t {first} = {start};")
         if not piece.exact:
             end = str(piece.axis.extent)
             if piece.count > 1:
                 end = f"{first} + {piece.size}"
                 if piece.axis.extent % piece.size:
-                    end = f"std::min<int64_t>({end}, {piece.axis.extent})"
+                    self.expressions.need("lesser")
+                    end = f"lesser({end}, {piece.axis.extent})"
             inner.add(f"const int64_t {last} = {end};")
         self.loops.dealt = Dealt(piece, first, last)
 
