@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from typing import Any
@@ -178,7 +179,8 @@ def test_a_probe_that_goes_well(server: Any, settings_of: Any) -> None:
 @pytest.mark.parametrize("kind", ["401", "500", "429", "error-event", "html", "cut", ""])
 def test_an_echoed_key_is_seen_nowhere(server: Any, settings_of: Any, kind: str, capfd: Any, caplog: Any) -> None:
     text = f"your key is {ECHO}, Authorization: Bearer {ECHO}"
-    server.script.play(Reply(text, text, misbehaviour=kind, body=text, piece=7, retry_after="0"))
+    body = text if kind == "error-event" else json.dumps({"error": {"message": text}})
+    server.script.play(Reply(text, text, misbehaviour=kind, body=body, piece=7, retry_after="0"))
     accounts, said = Accounts(), list[str]()
     kept = ""
     try:

@@ -144,18 +144,21 @@ class _Hearing:
     def hear(self, heed: Heed) -> Answer:
         """The whole answer. Raises `CallFailed`, and what `heed` raises."""
         self._stream = Stream(self._settings, self._question, heed)
+        failed: CallFailed | None = None
         try:
             for piece in self._stream:
                 self._made = True
                 self._voice(self._reasoning.feed(piece.reasoning), self._answer.feed(piece.answer))
         except (Silent, TooLong) as late:
             self._made = True  # it may have been thinking all the while, and that is paid for
-            self._broken(self._late(late))
+            failed = self._late(late)
         except Stopped:
             self._made = True
             raise
         except Broken as broken:
-            self._broken(fault_of(broken.problem, self._settings, self._scrubber))
+            failed = fault_of(broken.problem, self._settings, self._scrubber)
+        if failed is not None:  # raised out here, so that it drags no unscrubbed text along as its context
+            self._broken(failed)
         self._voice(self._reasoning.flush(), self._answer.flush())
         self._finish = self._stream.finish
         return self._checked()
