@@ -149,6 +149,8 @@ def _bottleneck(best: Attempt, chosen: Proposal) -> str:
     named = best.evaluation.profile.bottleneck
     if named is not None and any(named.metric == one.metric for one in chosen.evidence):
         return named.name
+    if chosen.speculative:
+        return "below the roof"
     return chosen.move.bottleneck if chosen.evidence else chosen.before.limit
 
 
