@@ -13,7 +13,10 @@ from torch import nn
 
 from apps.agents.builtin.reading import read
 from apps.agents.builtin.schedule import Schedule
+from apps.agents.builtin.writing import meaning_of
 from apps.agents.ports import CannotWrite
+from apps.kernels.evaluation import Policy
+from apps.kernels.facts import ProblemFacts
 from apps.kernels.plain import to_plain
 from tests.builtin.exporting import Wrapped, built, graph_of, source_of
 from tests.builtin.programs import PROGRAMS
@@ -133,3 +136,46 @@ def test_a_large_kernel_is_not_needed_for_a_small_problem() -> None:
     _, large = source_of(Wrapped(lambda x: x * 2), (torch.randn(512, 512),), WIDE)
     assert "#pragma omp parallel" not in small
     assert "#pragma omp parallel" in large
+
+
+class Layers(nn.Module):
+    """Two products with operations around each; the second is given a product as it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(19, 33), nn.Linear(33, 7, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = self.first(x)
+        return torch.softmax(self.second(hidden), 1) * hidden.mean(1, keepdim=True)
+
+
+def test_products_are_left_to_the_library_and_what_surrounds_them_is_fused() -> None:
+    model, x = Layers(), torch.randn(5, 19)
+    meaning, source = source_of(model, (x,), WIDE)
+    assert [call.op for call in meaning.calls] == ["aten.addmm.default", "aten.mm.default"]
+    assert source.count("torch.addmm(") == source.count("torch.mm(") == source.count("RUN(") == 1
+    with torch.no_grad():
+        assert torch.allclose(built(model, (x,), WIDE)(x), model(x), atol=1e-6)
+
+
+def test_a_convolution_and_what_follows() -> None:
+    model, x = nn.Sequential(nn.Conv2d(3, 5, 3, padding=1, stride=2), nn.GELU()), torch.randn(2, 3, 9, 11)
+    with torch.no_grad():
+        assert torch.allclose(built(model, (x,), WIDE)(x), model(x), atol=1e-6)
+
+
+def test_a_product_alone_or_of_computed_values_is_refused() -> None:
+    a, b = torch.randn(4, 5), torch.randn(5, 6)
+    with pytest.raises(CannotWrite, match="nothing around it"):
+        read(graph_of(Wrapped(lambda a, b: a @ b), (a, b)))
+    with pytest.raises(CannotWrite, match=r"aten\.mm.*computed values"):
+        read(graph_of(Wrapped(lambda a, b: (a.relu() @ b).relu()), (a, b)))
+
+
+def test_the_policy_that_allows_own_kernels_only_leaves_products_out() -> None:
+    graph = graph_of(Wrapped(lambda a, b: (a @ b).relu()), (torch.randn(4, 5), torch.randn(5, 6)))
+    facts = ProblemFacts(graph=graph)
+    assert meaning_of(facts, Policy.LIBRARY).calls
+    with pytest.raises(CannotWrite, match=r"aten\.mm.*policy kernel"):
+        meaning_of(facts, Policy.KERNEL)
