@@ -48,9 +48,10 @@ def collect(jailed: Jailed) -> Artefacts:
     buffer = io.BytesIO()
     total = count = 0
     record = b""
+    own = os.lstat(jailed.work).st_dev
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for directory, names, files, descriptor in os.fwalk(jailed.work, follow_symlinks=False):
-            names[:] = [name for name in names if name not in LEFT_OUT]
+            names[:] = [name for name in names if name not in LEFT_OUT and _device(descriptor, name) == own]
             inside = os.path.relpath(directory, jailed.work)
             for name in files:
                 if name in LEFT_OUT or total > LARGEST or count > FILES:
@@ -67,6 +68,14 @@ def collect(jailed: Jailed) -> Artefacts:
                 member.size, member.mtime, member.mode = len(data), info.st_mtime, stat.S_IMODE(info.st_mode) & 0o777
                 tar.addfile(member, io.BytesIO(data))
     return Artefacts(buffer.getvalue(), tuple(_compilations(record)))
+
+
+def _device(directory: int, name: str) -> int | None:
+    """The file system a directory lies on: what is bound below the jail's own (an installation) is not the candidate's."""
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False).st_dev
+    except OSError:
+        return None
 
 
 def _read(directory: int, name: str) -> tuple[bytes, os.stat_result] | None:
