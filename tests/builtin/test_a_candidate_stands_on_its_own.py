@@ -179,3 +179,17 @@ def test_the_policy_that_allows_own_kernels_only_leaves_products_out() -> None:
     assert meaning_of(facts, Policy.LIBRARY).calls
     with pytest.raises(CannotWrite, match=r"aten\.mm.*policy kernel"):
         meaning_of(facts, Policy.KERNEL)
+
+
+class Deep(nn.Module):
+    """A chain longer than Python's stack would bear if each operation were a call within another."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(100):
+            x = torch.tanh(x * 1.1 + 0.1) * torch.sigmoid(x) + x
+        return nn.functional.layer_norm(x, (48,))
+
+
+def test_a_chain_of_any_length() -> None:
+    model, x = Deep(), torch.randn(4, 48)
+    assert torch.allclose(built(model, (x,), WIDE)(x), model(x), atol=1e-5)

@@ -49,7 +49,10 @@ class _Interned(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
         key = (cls, *(_key(getattr(made, field.name)) for field in fields(made)))
-        return _TABLE.setdefault(key, made)
+        found = _TABLE.setdefault(key, made)
+        # What is known of the children is known of this at once: no later question goes deeper than one step.
+        _ = found.axes, found.height
+        return found
 
 
 def _key(value: Any) -> Any:
@@ -74,6 +77,15 @@ class Expr(metaclass=_Interned):
         if known is None:
             known = self._find_axes()
             self.__dict__["_axes"] = known
+        return known
+
+    @property
+    def height(self) -> int:
+        """The longest way down from here, in operations."""
+        known: int | None = self.__dict__.get("_height")
+        if known is None:
+            known = 1 + max((child.height for child in self.children), default=0)
+            self.__dict__["_height"] = known
         return known
 
     def _find_axes(self) -> frozenset[Axis]:
@@ -240,13 +252,9 @@ def rebuild(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
 def transform(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Apply `change` to every node, children first; each distinct node once."""
     done: dict[Expr, Expr] = {}
-
-    def visit(one: Expr) -> Expr:
-        if one not in done:
-            done[one] = change(rebuild(one, visit))
-        return done[one]
-
-    return visit(node)
+    for one in walk(node):
+        done[one] = change(rebuild(one, done.__getitem__))
+    return done[node]
 
 
 def substitute(node: Expr, values: Mapping[Axis, Index]) -> Expr:
@@ -260,6 +268,8 @@ def substitute(node: Expr, values: Mapping[Axis, Index]) -> Expr:
             done[one] = _substituted(one, values, visit)
         return done[one]
 
+    for one in walk(node, folds=False):  # inner ones first, so that no chain is too long for Python's stack
+        visit(one)
     return visit(node)
 
 
@@ -315,8 +325,8 @@ def zero(dtype: str) -> float | int | bool:
 # --- looking ----------------------------------------------------------------------------------------------------
 
 
-def walk(*roots: Expr) -> Iterator[Expr]:
-    """Every distinct node below the roots, children first."""
+def walk(*roots: Expr, folds: bool = True) -> Iterator[Expr]:
+    """Every distinct node below the roots, children first; what folds combine too, unless `folds` is false."""
     seen: set[Expr] = set()
     stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
@@ -326,7 +336,8 @@ def walk(*roots: Expr) -> Iterator[Expr]:
         elif node not in seen:
             seen.add(node)
             stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
+            if folds or not isinstance(node, Fold):
+                stack.extend((child, False) for child in reversed(node.children))
 
 
 def folds_read(*roots: Expr) -> tuple[Fold, ...]:

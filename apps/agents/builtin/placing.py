@@ -226,19 +226,16 @@ def _unknown(tasks: Sequence[_Task], known: frozenset[Fold]) -> list[Fold]:
     """All folds, nested ones too, that the tasks read and that are not computed yet; inner ones first."""
     found: dict[Fold, None] = {}
     seen: set[Expr] = set()
-
-    def visit(node: Expr) -> None:
-        if node in seen or (isinstance(node, Fold) and node.whole in known):
-            return
-        seen.add(node)
-        for child in node.children:
-            visit(child)
-        if isinstance(node, Fold):
-            found[node.whole] = None
-
-    for task in tasks:
-        for need in task.needs:
-            visit(need)
+    stack = [(need, False) for task in reversed(tasks) for need in reversed(task.needs)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            if isinstance(node, Fold):
+                found[node.whole] = None
+        elif node not in seen and not (isinstance(node, Fold) and node.whole in known):
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.children))
     return list(found)
 
 

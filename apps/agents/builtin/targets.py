@@ -172,4 +172,6 @@ def replace_nodes(node: Expr, table: Mapping[Expr, Expr]) -> Expr:
             done[one] = rebuild(one, visit)
         return done[one]
 
+    for one in walk(node):
+        visit(one)
     return visit(node)

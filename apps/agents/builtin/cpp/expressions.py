@@ -12,6 +12,8 @@ from apps.agents.builtin.index import Index
 
 # A value used once is written where it is used, unless the line would become longer than this.
 LONGEST_TEXT = 70
+# Operations within each other, at most, before one of them gets a name.
+LONGEST_CHAIN = 16
 LOOP_NAMES = "ijkmnop"
 # Loop variables within vectors, which the printer writes itself: lanes, tiles, accumulators.
 COUNTERS = ("l", "t", "u")
@@ -27,6 +29,7 @@ class Expressions:
         self.aliases: dict[str, str] = {}
         self.taken: Counter[str] = Counter(COUNTERS)
         self.uses: Counter[Expr] = Counter()
+        self.descending = False
         self.counted: set[Expr] = set()
         self.expect(roots)
 
@@ -100,15 +103,26 @@ class Expressions:
         known = scope.named(node)
         if known is not None:
             return known
+        if node.height > LONGEST_CHAIN and not self.descending:
+            self._name_on_the_way(node, scope)
         home = self.home(node, scope)
         text = self._text(node, home)
         worth = self.uses[node] > 1 or (home is not scope and not _trivial(node)) or len(text) > LONGEST_TEXT
+        worth = worth or node.height % LONGEST_CHAIN == 0
         if isinstance(node, Name) or not worth:
             return text
         name = self.fresh(_stem(node))
         home.names[node] = name
         home.add(f"const {self._declared(node, home)} {name} = {bare(text)};")
         return name
+
+    def _name_on_the_way(self, node: Expr, scope: Scope) -> None:
+        """Gives long chains names here and there, from the inside, so that no line and no recursion becomes too long."""
+        self.descending = True
+        for one in walk(node, folds=False):
+            if one is not node and one.height % LONGEST_CHAIN == 0 and scope.named(one) is None:
+                self.write(one, scope)
+        self.descending = False
 
     def splatted(self, node: Expr, scope: Scope, lanes: int) -> str:
         """The node's text as a vector of that many lanes."""

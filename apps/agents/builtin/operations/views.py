@@ -17,6 +17,7 @@ from apps.agents.builtin.form import (
     axes_of,
     guarded_load,
     rebuild,
+    walk,
 )
 from apps.agents.builtin.index import Axis, Index, joined, unjoined
 from apps.agents.builtin.reading import Call, element, lowers, op
@@ -221,6 +222,8 @@ def guarded(node: Expr, guards: tuple[Guard, ...]) -> Expr:
                 done[one] = rebuild(one, visit)
         return done[one]
 
+    for one in walk(node):
+        visit(one)
     return visit(node)
 
 
