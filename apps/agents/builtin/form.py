@@ -259,6 +259,9 @@ def transform(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 def substitute(node: Expr, values: Mapping[Axis, Index]) -> Expr:
     """The node with axes replaced by indices. Bound axes that would capture one are renamed first."""
+    values = {axis: index for axis, index in values.items() if index != Index.of(axis)}
+    if not values:
+        return node
     done: dict[Expr, Expr] = {}
 
     def visit(one: Expr) -> Expr:
