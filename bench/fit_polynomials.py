@@ -15,7 +15,9 @@ mp.mp.dps = 50
 Function = Callable[[mp.mpf], mp.mpf]
 
 
-def remez(f: Function, low: float, high: float, degree: int, weight: Function, rounds: int = 12) -> tuple[list[mp.mpf], float]:
+def remez(
+    f: Function, low: float, high: float, degree: int, weight: Function, rounds: int = 12
+) -> tuple[list[mp.mpf], float]:
     """Coefficients c0, c1, .. of the polynomial p with the least maximum of |p - f| * weight on [low, high]."""
     count = degree + 2
     middle, half = (mp.mpf(high) + low) / 2, (mp.mpf(high) - low) / 2
@@ -60,23 +62,56 @@ def main() -> None:
     """Every function that the printer writes in line."""
     half_log2 = float(mp.log(2) / 2) * 1.0001
     # exp(r) = 1 + r + r^2 q(r)
-    show("exp", remez(lambda r: (mp.exp(r) - 1 - r) / r**2 if abs(r) > 1e-15 else mp.mpf(0.5), -half_log2, half_log2, 4,
-                      lambda r: mp.mpf("0.17")))
+    show(
+        "exp",
+        remez(
+            lambda r: (mp.exp(r) - 1 - r) / r**2 if abs(r) > 1e-15 else mp.mpf(0.5),
+            -half_log2,
+            half_log2,
+            4,
+            lambda r: mp.mpf("0.17"),
+        ),
+    )
     # log(1 + r) = r - r^2 / 2 + r^3 q(r) on [sqrt(1/2) - 1, sqrt(2) - 1]
-    show("log", remez(lambda r: (mp.log(1 + r) - r + r**2 / 2) / r**3 if r else mp.mpf(1) / 3,
-                      float(mp.sqrt(0.5) - 1), float(mp.sqrt(2) - 1), 7,
-                      lambda r: abs(r**3 / mp.log(1 + r)) if r else mp.mpf(10) ** -9))
+    show(
+        "log",
+        remez(
+            lambda r: (mp.log(1 + r) - r + r**2 / 2) / r**3 if r else mp.mpf(1) / 3,
+            float(mp.sqrt(0.5) - 1),
+            float(mp.sqrt(2) - 1),
+            7,
+            lambda r: abs(r**3 / mp.log(1 + r)) if r else mp.mpf(10) ** -9,
+        ),
+    )
     # tanh(x) = x + x^3 q(x^2) for |x| < 0.625
-    show("tanh", remez(lambda s: (mp.tanh(mp.sqrt(s)) / mp.sqrt(s) - 1) / s if s else mp.mpf(-1) / 3, 1e-12, 0.625**2, 4,
-                       lambda s: mp.mpf(0.625**2)))
+    show(
+        "tanh",
+        remez(
+            lambda s: (mp.tanh(mp.sqrt(s)) / mp.sqrt(s) - 1) / s if s else mp.mpf(-1) / 3,
+            1e-12,
+            0.625**2,
+            4,
+            lambda s: mp.mpf(0.625**2),
+        ),
+    )
     # erf(x) = x p(x^2) for |x| < 1
-    show("erf near 0", remez(lambda s: mp.erf(mp.sqrt(s)) / mp.sqrt(s), 1e-12, 1.0, 6,
-                             lambda s: mp.sqrt(s) / mp.erf(mp.sqrt(s))))
+    show(
+        "erf near 0",
+        remez(lambda s: mp.erf(mp.sqrt(s)) / mp.sqrt(s), 1e-12, 1.0, 6, lambda s: mp.sqrt(s) / mp.erf(mp.sqrt(s))),
+    )
     # erf(x) = 1 - exp(-x p(x)) for 1 <= x < 4
     show("erf far", remez(lambda x: -mp.log(mp.erfc(x)) / x, 1.0, 4.0, 7, lambda x: x * mp.erfc(x)))
     # expm1(r) = r + r^2 q(r)
-    show("expm1", remez(lambda r: (mp.expm1(r) - r) / r**2 if abs(r) > 1e-15 else mp.mpf(0.5), -half_log2, half_log2, 5,
-                        lambda r: mp.mpf(half_log2)))
+    show(
+        "expm1",
+        remez(
+            lambda r: (mp.expm1(r) - r) / r**2 if abs(r) > 1e-15 else mp.mpf(0.5),
+            -half_log2,
+            half_log2,
+            5,
+            lambda r: mp.mpf(half_log2),
+        ),
+    )
     # sin(r) = r + r^3 q(r^2), cos(r) = 1 - r^2 / 2 + r^4 q(r^2) for |r| <= pi / 4
     top = float(mp.pi / 4) ** 2 * 1.0001
     show("sin", remez(lambda s: (mp.sin(mp.sqrt(s)) / mp.sqrt(s) - 1) / s, 1e-12, top, 2, lambda s: mp.mpf(top)))

@@ -181,7 +181,7 @@ def _take_down(processes: int) -> None:
 
 def _children_of(pid: int, processes: int) -> list[int]:
     found = []
-    for name in os.listdir(processes):  # noqa: PTH208
+    for name in os.listdir(processes):
         if not name.isdigit():
             continue
         with contextlib.suppress(OSError, IndexError):
