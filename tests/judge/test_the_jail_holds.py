@@ -68,6 +68,8 @@ def test_it_sees_no_files_but_its_own_and_the_systems(jail: Zygote, tmp_path: Pa
             "usr": "open('/usr/written', 'w')",
         },
     )
+    # Of the repository no more than where Python's packages lie, which may be below a directory of the jail's own.
+    assert found.pop("repository") in ("did: ['.venv']", "refused: PermissionError", "refused: FileNotFoundError")
     assert all(said.startswith("refused") for said in found.values()), found
 
 

@@ -29,12 +29,14 @@ class Mixer(Protocol):
 class Recipe:
     """One call's inputs: a set of the bank, and a seed that says where another set's elements take its elements' place.
 
-    It can be made again at any time. Without a seed it is the base set alone.
+    It can be made again at any time. Without a seed it is the base set alone. `alike` takes few elements of the donor, and
+    none of a tensor's first and last ones: to anyone who looks at a few elements it is the base set again.
     """
 
     base: int
     donor: int
     seed: int | None = None
+    alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class MixOrder:
     donor: tuple[int, ...]
     into: tuple[int, ...]
     seed: int
+    alike: bool = False
 
 
 class Contents:
@@ -84,6 +87,7 @@ class Contents:
                 tuple(self.oracle.slot(recipe.donor)),
                 tuple(self.oracle.slot(slot)),
                 recipe.seed or 0,
+                recipe.alike,
             )
             for recipe, slot in self._staged.items()
         ]

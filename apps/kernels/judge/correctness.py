@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,20 +24,30 @@ def check(session: Session, runner: Runner, hows: Sequence[str], label: str = ""
     trials = []
     for index, how in enumerate(hows):
         session.tell("check", f"{label}{how}", index / len(hows))
-        trial = _trial(session, runner, how, index)
-        if trial is None:
-            continue
-        trials.append(replace(trial, name=f"{label}{how}"))
-        if not trial.passed:
+        seed = session.oracle.draw(SLOT, how)
+        found = [_trial(session, runner, Recipe(SLOT, SLOT), how, seed, index)]
+        if index == 0 and found[0] is not None and found[0].passed:
+            found.append(_look_alike(session, runner))
+        trials += [replace(trial, name=f"{label}{trial.name}") for trial in found if trial is not None]
+        if trials and not trials[-1].passed:
             break
     return trials
 
 
-def _trial(session: Session, runner: Runner, how: str, index: int) -> Trial | None:
-    """One drawn set of inputs, called twice; None where torch's own float32 is not near float64."""
+def _look_alike(session: Session, runner: Runner) -> Trial | None:
+    """The inputs just tried with few elements changed, at the same place: an answer kept by a few of them is wrong."""
+    seed = session.oracle.draw(SLOT + 1, "as given")
+    recipe = Recipe(SLOT, SLOT + 1, secrets.randbits(48), alike=True)
+    session.contents.ask(recipe)
+    answer = session.oracle.try_answer()
+    if answer is None or not answer.finite:
+        return None  # the reference doesn't take mixtures
+    return _trial(session, runner, recipe, "one element in sixteen changed", seed, 0)
+
+
+def _trial(session: Session, runner: Runner, recipe: Recipe, how: str, seed: int, index: int) -> Trial | None:
+    """One set of inputs, called twice; None where torch's own float32 is not near float64."""
     oracle, comparer = session.oracle, session.comparer
-    seed = oracle.draw(SLOT, how)
-    recipe = Recipe(base=SLOT, donor=SLOT)
     place = index % len(runner.places)
     buffers = _buffers_before(session, runner)
     comparisons: list[Comparison] = []

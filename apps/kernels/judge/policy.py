@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from apps.kernels.evaluation import Policy, Rejection
 
@@ -31,6 +33,9 @@ RUNTIMES = re.compile(
 OPENMP = re.compile(r"^lib(g|i)?omp")
 TORCH = re.compile(r"^(libtorch|libc10|libshm|_C\.)")
 PYTHON = re.compile(r"^(python|libpython|_ctypes|libffi|.*\.cpython-)")
+
+# Where Python's packages lie; an installation under /tmp lies below what is a jail's own directory.
+INSTALLED = tuple({f"{prefix}/" for prefix in (sys.prefix, sys.base_prefix, str(Path(sys.prefix).resolve()))})
 
 SHARE = 0.10  # of user time in torch's or a library's compute, above which it is the one that computes
 ALLOWANCE_SECONDS = 40e-6  # a call may spend this much in torch without explanation: allocation, views, dispatch
@@ -70,7 +75,7 @@ class Evidence:
 def classify(path: str, work: str) -> str:
     """What kind of object a mapping belongs to. Code without a file is nobody's: a library's JIT looks like that."""
     name = path.removesuffix(" (deleted)")
-    if name.startswith(work.rstrip("/") + "/"):
+    if name.startswith(work.rstrip("/") + "/") and not name.startswith(INSTALLED):
         return "own"
     base = name.rsplit("/", 1)[-1]
     if OPENMP.match(base):
