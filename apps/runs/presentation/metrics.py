@@ -24,6 +24,10 @@ _LESS_IS_BETTER = {
     "branch_miss_share", "dtlb_load_misses", "topdown_bad_speculation", "topdown_frontend_bound",
     "topdown_backend_bound",
 }  # fmt: skip
+_ASKED_FOR = {
+    "time", "achieved_bandwidth", "share_of_memory_roof", "achieved_arithmetic", "share_of_roof", "scaling",
+    "minor_faults_per_call", "system_time_share", "hot_loop_vector_bits",
+}  # fmt: skip
 # What problem and machine give: the same on both sides of most comparisons, and then left out of them.
 _GIVEN = {
     "compulsory_bytes", "read_bytes", "written_bytes", "flops", "intensity", "ridge", "memory_roof",
@@ -89,6 +93,12 @@ def rows_against(before: Evaluation | None, after: Evaluation | None) -> list[Me
         and not (name == "call_us" and profiler.TIME in known)
         and not (name in _GIVEN and before and after and _same(earlier.get(name), later.get(name)))
     ]
+
+
+def at_a_glance(rows: list[MetricRow]) -> tuple[list[MetricRow], list[MetricRow]]:
+    """What to show under pressure, and the rest: the figures everyone asks for, and whatever got better or worse."""
+    first = [row for row in rows if row.name in _ASKED_FOR or row.tone]
+    return first, [row for row in rows if row not in first]
 
 
 def _same(one: Metric | None, other: Metric | None) -> bool:

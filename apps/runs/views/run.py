@@ -157,9 +157,10 @@ def _work(seen: _Seen) -> dict[str, Any]:
 def _metrics(seen: _Seen) -> dict[str, Any]:
     pair = seen.pair
     if pair is None:
-        return {"pair": None, "rows": []}
+        return {"pair": None, "rows": [], "others": []}
     before = pair.against.evaluation if pair.against else None
-    return {"pair": pair, "rows": metrics.rows_against(before, pair.current.evaluation)}
+    rows, others = metrics.at_a_glance(metrics.rows_against(before, pair.current.evaluation))
+    return {"pair": pair, "rows": rows, "others": others}
 
 
 def _advice(seen: _Seen) -> dict[str, Any]:
