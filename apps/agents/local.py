@@ -85,18 +85,7 @@ class LocalEvaluator:
         finishing: bool = False,
     ) -> Evaluation:
         """See `apps.agents.ports.Evaluator.evaluate`."""
-        request = EvaluationRequest(
-            problem=self._assignment.problem,
-            candidate=source,
-            language=self._assignment.language,
-            policy=self._assignment.policy,
-            tier=tier,
-            overrides=self._assignment.overrides,
-            profile=profile,
-            against=against,
-            real_headers=real_headers,
-            allow_weak_isolation=self._assignment.allow_weak_isolation,
-        )
+        request = self._assignment.request(source, tier, profile=profile, against=against, real_headers=real_headers)
 
         def observe(progress: Progress) -> None:
             self._interrupt.check(finishing=finishing)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeVar
 
-from apps.kernels.evaluation import Evaluation, Language, Outcome, Policy, Tier
+from apps.kernels.evaluation import Evaluation, EvaluationRequest, Language, Outcome, Policy, Tier
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.machine import HostReport
 from apps.kernels.plain import Plain
@@ -63,6 +63,23 @@ class Assignment:
     allow_weak_isolation: bool = False
     prompts: str = "1"
     seeds: tuple[Seed, ...] = ()
+
+    def request(
+        self, source: str, tier: Tier, *, profile: bool, against: str | None, real_headers: bool
+    ) -> EvaluationRequest:
+        """What a host is asked about one candidate of this run."""
+        return EvaluationRequest(
+            problem=self.problem,
+            candidate=source,
+            language=self.language,
+            policy=self.policy,
+            tier=tier,
+            overrides=self.overrides,
+            profile=profile,
+            against=against,
+            real_headers=real_headers,
+            allow_weak_isolation=self.allow_weak_isolation,
+        )
 
 
 # --- what is written --------------------------------------------------------------------------------------------

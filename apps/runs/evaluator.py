@@ -9,7 +9,7 @@ from apps.agents.local import news
 from apps.agents.ports import Assignment, JudgingFailed, Say, Stopped
 from apps.hosts import jobs, waiting
 from apps.hosts.models import Job, JobKind, JobState
-from apps.kernels.evaluation import Evaluation, EvaluationRequest, Progress, Tier
+from apps.kernels.evaluation import Evaluation, Progress, Tier
 from apps.kernels.plain import BadPlain, from_plain, to_plain
 from apps.runs import connections
 from apps.runs.beat import Hold
@@ -40,18 +40,7 @@ class JobEvaluator:
         finishing: bool = False,
     ) -> Evaluation:
         """See `apps.agents.ports.Evaluator.evaluate`."""
-        request = EvaluationRequest(
-            problem=self._assignment.problem,
-            candidate=source,
-            language=self._assignment.language,
-            policy=self._assignment.policy,
-            tier=tier,
-            overrides=self._assignment.overrides,
-            profile=profile,
-            against=against,
-            real_headers=real_headers,
-            allow_weak_isolation=self._assignment.allow_weak_isolation,
-        )
+        request = self._assignment.request(source, tier, profile=profile, against=against, real_headers=real_headers)
         job = jobs.submit(
             key=f"run:{self._run.pk}:{key}",
             kind=JobKind.EVALUATE,
