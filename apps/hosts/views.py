@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from apps.hosts import presentation, registry
 from apps.hosts.models import Host
-from apps.people.models import Person
-from apps.people.permissions import Action, may
+from apps.people.asking import person_who_may
+from apps.people.permissions import Action
 
 
 def hosts(request: HttpRequest) -> HttpResponse:
     """Every host, with what it is doing now."""
-    _allow(request, Action.VIEW)
+    person_who_may(request, Action.VIEW)
     return render(request, "hosts/list.html", {"rows": presentation.rows()})
 
 
 def host(request: HttpRequest, name: str) -> HttpResponse:
     """One host."""
     found = get_object_or_404(Host, name=name)
-    _allow(request, Action.VIEW, found)
+    person_who_may(request, Action.VIEW, found)
     row = presentation.rows([found])[0]
     report = row.report
     context = {
@@ -47,31 +44,23 @@ def operate(request: HttpRequest, name: str) -> HttpResponse:
     found = get_object_or_404(Host, name=name)
     match request.POST.get("do"):
         case "drain":
-            _allow(request, Action.OPERATE_HOST, found)
+            person_who_may(request, Action.OPERATE_HOST, found)
             registry.drain(found)
             messages.success(request, f"{name} drains: what runs there ends, nothing new is sent.", "good")
         case "enable":
-            _allow(request, Action.OPERATE_HOST, found)
+            person_who_may(request, Action.OPERATE_HOST, found)
             registry.enable(found)
             messages.success(request, f"{name} takes work again.", "good")
         case "measure":
-            registry.measure(found, _allow(request, Action.OPERATE_HOST, found))
+            registry.measure(found, person_who_may(request, Action.OPERATE_HOST, found))
             messages.success(request, f"{name} measures its ceilings anew when it is idle.", "good")
         case "allow-weak":
-            registry.allow_weak_isolation(found, _allow(request, Action.ALLOW_WEAK_ISOLATION, found))
+            registry.allow_weak_isolation(found, person_who_may(request, Action.ALLOW_WEAK_ISOLATION, found))
             messages.warning(
                 request, f"{name} may judge with weak isolation now; that is kept under your name.", "warn"
             )
         case "forbid-weak":
-            _allow(request, Action.ALLOW_WEAK_ISOLATION, found)
+            person_who_may(request, Action.ALLOW_WEAK_ISOLATION, found)
             registry.forbid_weak_isolation(found)
             messages.success(request, f"{name} refuses candidates again until it can isolate them.", "good")
     return redirect("host", name=name)
-
-
-def _allow(request: HttpRequest, action: Action, thing: object = None) -> Person:
-    if not may(request.user, action, thing):
-        raise PermissionDenied(
-            f"Your role does not allow you to {action.replace('_', ' ')}. An admin of your team can."
-        )
-    return cast("Person", request.user)

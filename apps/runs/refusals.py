@@ -1,20 +1,21 @@
-"""What a person asked for and can't have: each message says why and what to do. Pages, API and command line show it."""
+"""What can't be launched or taken in; `Refused` itself is what every room raises."""
 
 from __future__ import annotations
 
+from typing import ClassVar
 
-class Refused(Exception):
-    """A request that can't be carried out as things stand. `field` names the input to blame, if it is one."""
+from apps.people.refusals import Refused
 
-    def __init__(self, message: str, field: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.field = field
+__all__ = ["LaunchRefused", "ProblemRefused", "Refused"]
 
 
 class LaunchRefused(Refused):
     """A run that can't be launched; nothing was created."""
 
+    faulty: ClassVar[bool] = True
+
 
 class ProblemRefused(Refused):
     """A problem that can't be taken in; nothing was created."""
+
+    faulty: ClassVar[bool] = True

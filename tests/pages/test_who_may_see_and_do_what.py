@@ -108,5 +108,5 @@ def refuse(monkeypatch: pytest.MonkeyPatch, refused: Action) -> None:
     def may(person: Any, action: Action, thing: object = None) -> bool:
         return action != refused and real(person, action, thing)
 
-    for module in ("apps.runs.views.asking", "apps.runs.templatetags.pages", "apps.hosts.views"):
+    for module in ("apps.people.asking", "apps.runs.templatetags.pages"):
         monkeypatch.setattr(f"{module}.may", may)
