@@ -32,6 +32,8 @@ class SharedMemory:
         self.size = up(max(size, PAGE), PAGE)
         self.fd = os.memfd_create(f"pragma-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.fd, self.size)
+        # Whoever cut it short would have the judge die of a bus error on its next look.
+        fcntl.fcntl(self.fd, F_ADD_SEALS, F_SEAL_SHRINK)
         self.map = mmap.mmap(self.fd, self.size)
         self.view = memoryview(self.map)
         self._address: int | None = None
@@ -49,7 +51,10 @@ class SharedMemory:
         self._address = None
 
     def seal(self) -> None:
-        """From now on nobody else can map it writable or change its size (Linux 5.1; before, the mapping is trusted)."""
+        """From now on nobody else can map it writable or change its size (Linux 5.1; before, the mapping is trusted).
+
+        The judge's own mapping goes on being writable. Mappings that exist are not revoked: seal it before it is shared.
+        """
         try:
             fcntl.fcntl(self.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
         except OSError:

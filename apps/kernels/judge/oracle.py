@@ -76,6 +76,7 @@ class Oracle:
         self.state = SharedMemory("state", 0)
         self.slots = slots
         self._memories = [self.bank, self.expect, self.state]
+        self._weights: SharedMemory | None = None
         payload = {"source": source, "seed": PUBLIC_SEED, "threads": threads}
         files = [memory.fd for memory in self._memories]
         self.jailed: Jailed = zygote.spawn("apps.kernels.inside.oracle:main", payload, limits=limits, files=files)
@@ -159,6 +160,20 @@ class Oracle:
         """Write the state that models constructed under `seed` shall have; `alter` seeds other weights."""
         places = {item.name: item.at for item in self.problem.state}
         self._ask({"do": "state", "seed": seed, "alter": alter, "places": places})
+        self._forget_weights()
+
+    def weights(self) -> SharedMemory:
+        """The state as runners get it: a sealed copy, so that none of them can change what another one loads."""
+        if self._weights is None:
+            self._weights = SharedMemory("weights", self.state_bytes)
+            self._weights.view[: self.state_bytes] = self.state.view[: self.state_bytes]
+            self._weights.seal()
+        return self._weights
+
+    def _forget_weights(self) -> None:
+        if self._weights is not None:
+            self._weights.close()
+            self._weights = None
 
     def dependence(self, slot: int, other: int, blocks: int) -> list[float]:
         """For each input the share of its elements on which the output is seen to depend."""
@@ -168,6 +183,7 @@ class Oracle:
     def close(self) -> None:
         """End the process and free its memory."""
         self.jailed.close()
+        self._forget_weights()
         for memory in self._memories:
             memory.close()
         self._memories = []

@@ -63,6 +63,7 @@ class Runner:
         self.name = name or options.role
         self.places, size = placements(self.problem.inputs, options.placements)
         self.arena = SharedMemory("arena", size)
+        self.arena.seal()  # before its code runs: it could keep a writable mapping made earlier
         self._built = SharedMemory("built", len(built.tar)) if built.tar else SharedMemory("built", 0)
         if built.tar:
             self._built.view[: len(built.tar)] = built.tar
@@ -77,7 +78,7 @@ class Runner:
         self.frozen = False
         self._inputs: tuple[tuple[int, int], ...] = ()
         self._filters = 0
-        files = (self.arena.fd, oracle.state.fd, self._built.fd)
+        files = (self.arena.fd, oracle.weights().fd, self._built.fd)
         entry = "apps.kernels.inside.runner:main"
         self.jailed: Jailed = zygote.spawn(
             entry, self._payload(oracle), limits=limits, files=files, perturb=options.perturb

@@ -117,7 +117,6 @@ class Session:
             base = self.oracle.slot(0)
             for spec, place, at in zip(self.oracle.problem.inputs, runner.place(index), base, strict=True):
                 runner.arena.view[place.at : place.at + spec.bytes] = self.oracle.bank.view[at : at + spec.bytes]
-        runner.arena.seal()
         runner.build(min(self.left, 240.0))
         runner.close_building(keep_artefacts=first)
         return runner
