@@ -14,6 +14,8 @@ from apps.kernels.plain import from_plain
 
 # A station says every few seconds what it is doing; after this long without a word it counts as silent.
 SILENT_AFTER = timedelta(seconds=30)
+# The host that stands for all that are none of ours: what was judged there came to us as a record. In no list of hosts.
+ELSEWHERE = "elsewhere"
 
 
 class Host(models.Model):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Prefetch, Q
 
-from apps.hosts.models import LIVE_JOB_STATES, Device, Host, Job, JobState
+from apps.hosts.models import ELSEWHERE, LIVE_JOB_STATES, Device, Host, Job, JobState
 from apps.kernels.machine import HostReport
 from apps.kernels.plain import BadPlain
 
@@ -61,7 +61,9 @@ def rows(hosts: Sequence[Host] | None = None) -> list[HostRow]:
         waiting=Count("jobs", filter=Q(jobs__state=JobState.WAITING))
     )
     devices = devices.prefetch_related(Prefetch("jobs", queryset=running, to_attr="now"))
-    found = Host.objects.prefetch_related(Prefetch("devices", queryset=devices, to_attr="shown"))
+    found = Host.objects.exclude(name=ELSEWHERE).prefetch_related(
+        Prefetch("devices", queryset=devices, to_attr="shown")
+    )
     if hosts is not None:
         found = found.filter(pk__in=[host.pk for host in hosts])
     return [_row(host) for host in found]

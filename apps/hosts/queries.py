@@ -9,7 +9,7 @@ from django.db.models import Count, Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from apps.hosts.jobs import ON_A_STATION
-from apps.hosts.models import Device, Fault, Host, Job, JobState
+from apps.hosts.models import ELSEWHERE, Device, Fault, Host, Job, JobState
 from apps.kernels.machine import HostReport
 from apps.kernels.plain import BadPlain
 
@@ -86,7 +86,8 @@ def _hosts() -> QuerySet[Host]:
     devices = Device.objects.filter(retired=False).annotate(waiting=waiting)
     devices = devices.prefetch_related(Prefetch("jobs", queryset=now, to_attr="on_station"))
     return (
-        Host.objects.select_related("weak_isolation_allowed_by")
+        Host.objects.exclude(name=ELSEWHERE)
+        .select_related("weak_isolation_allowed_by")
         .prefetch_related(Prefetch("devices", queryset=devices, to_attr="shown"))
         .order_by("name")
     )

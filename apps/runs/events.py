@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
@@ -37,17 +38,18 @@ class Entry:
     data: dict[str, Plain] = field(default_factory=dict)
 
 
-def append(run_id: int, entries: Sequence[Entry], *, claim: UUID | None = None) -> int:
+def append(run_id: int, entries: Sequence[Entry], *, claim: UUID | None = None, at: datetime | None = None) -> int:
     """Append `entries` in the transaction that is open (or one of its own), ring on commit; the last number given.
 
-    With `claim` the run must still be held by it, else `ClaimLost` is raised and nothing is written.
+    With `claim` the run must still be held by it, else `ClaimLost` is raised and nothing is written. `at` is for events of
+    a record, which happened before.
     """
     with transaction.atomic(savepoint=False):
         held = Run.objects.filter(pk=run_id) if claim is None else Run.objects.filter(pk=run_id, claim=claim)
         if not held.update(last_seq=F("last_seq") + len(entries)):
             raise ClaimLost(f"Run {run_id} is no longer held by claim {claim}.")
         last = int(Run.objects.values_list("last_seq", flat=True).get(pk=run_id))
-        now = timezone.now()
+        now = at or timezone.now()
         first = last - len(entries) + 1
         Event.objects.bulk_create(
             Event(

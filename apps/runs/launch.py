@@ -89,7 +89,7 @@ def order_of(run: Run) -> LaunchOrder:
     """The order that would launch this run again; for the page that lets a person change it first."""
     return LaunchOrder(
         problem=run.problem,
-        device=str(run.device),
+        device="" if run.imported else str(run.device),  # one that is none of ours
         overrides=run.sizing.overrides,
         language=run.language,
         policy=run.policy,

@@ -117,6 +117,9 @@ class Run(models.Model):
     seeds = models.JSONField(default=list, blank=True)
     twin = models.OneToOneField("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="twin_of")
     notes = models.TextField(blank=True)
+    imported = models.JSONField(
+        null=True, blank=True, help_text="apps.runs.transcripts.Imported: the run came out of a transcript"
+    )
 
     state = models.CharField(max_length=10, choices=RunState, default=RunState.QUEUED)
     reason = models.TextField(blank=True, help_text="why it ended, for people")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
 from functools import singledispatchmethod
 from typing import Any
@@ -43,14 +44,18 @@ class Recorder:
         self._step = ""
         self._entries: list[Entry] = []
         self._changes: dict[str, Any] = {}
+        self._at: datetime | None = None
 
-    def record(self, step: str, facts: Sequence[Fact]) -> None:
-        """Write what follows from `facts`, all told by the step of that key. Raises `ClaimLost`."""
-        self._step, self._entries, self._changes = step, [], {}
+    def record(self, step: str, facts: Sequence[Fact], at: datetime | None = None) -> None:
+        """Write what follows from `facts`, all told by the step of that key. Raises `ClaimLost`.
+
+        `at` is when it happened, for a record that is gone through again; else it happens now.
+        """
+        self._step, self._entries, self._changes, self._at = step, [], {}, at
         for fact in facts:
             self._take(fact)
         if self._entries:
-            events.append(self._run_id, self._entries, claim=self._claim.id)
+            events.append(self._run_id, self._entries, claim=self._claim.id, at=at)
         if self._changes:
             Run.objects.filter(pk=self._run_id).update(**self._changes)
 
@@ -131,7 +136,8 @@ class Recorder:
     @_take.register
     def _advice_given(self, fact: ports.AdviceGiven) -> None:
         advice = to_plain(fact.advice)
-        AdviceRow.objects.create(run_id=self._run_id, number=fact.advice.number, advice=advice)
+        number, at = fact.advice.number, self._at or timezone.now()
+        AdviceRow.objects.create(run_id=self._run_id, number=number, advice=advice, at=at)
         self._say("advice_given", wording.advice_given(fact.advice), Agent.CONDUCTOR, None, {"advice": advice})
 
     @_take.register
@@ -180,7 +186,7 @@ class Recorder:
             "result": result,
             "best": versions.get(fact.attempt) if fact.attempt is not None else None,
             "outcome": fact.outcome.value if fact.outcome else "",
-            "finished_at": timezone.now(),
+            "finished_at": self._at or timezone.now(),
             "doing": "",
             "claim": None,
             "claim_expires_at": None,
@@ -223,6 +229,7 @@ class Recorder:
     def _measure(self, version: Version, purpose: Purpose, evaluation: Evaluation) -> Measurement:
         job = Job.objects.filter(key__startswith=f"run:{self._run_id}:{self._step}-").order_by("-pk").first()
         measurement = measurement_of(version, self._device_id, purpose, evaluation, job)
+        measurement.at = self._at or timezone.now()
         measurement.save()
         return measurement
 

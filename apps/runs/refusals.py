@@ -19,3 +19,7 @@ class ProblemRefused(Refused):
     """A problem that can't be taken in; nothing was created."""
 
     faulty: ClassVar[bool] = True
+
+
+class TranscriptRefused(Refused):
+    """A transcript that can't be written or taken in; nothing was created."""

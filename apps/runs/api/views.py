@@ -13,7 +13,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.hosts.models import Device, Host
+from apps.hosts.models import ELSEWHERE, Device, Host
 from apps.kernels.evaluation import Tier
 from apps.people.models import Person
 from apps.people.permissions import Action
@@ -231,4 +231,6 @@ class HostViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
 
     def get_queryset(self) -> QuerySet[Host]:
         """All hosts by name."""
-        return Host.objects.prefetch_related(Prefetch("devices", Device.objects.order_by("name")))
+        return Host.objects.exclude(name=ELSEWHERE).prefetch_related(
+            Prefetch("devices", Device.objects.order_by("name"))
+        )

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import Count, F, Max, Q
 from django.utils import timezone
 
-from apps.hosts.models import LIVE_JOB_STATES, Fault, Host, Job
+from apps.hosts.models import ELSEWHERE, LIVE_JOB_STATES, Fault, Host, Job
 from apps.runs import wire
 from apps.runs.models import LIVE_RUN_STATES, Draft, Event, Run
 from apps.runs.wire import Status
@@ -130,6 +130,6 @@ def _hosts() -> Iterator[tuple[str, object]]:
     faults = dict(Fault.objects.order_by().values_list("host_id").annotate(Count("pk")))
     done = Job.objects.filter(finished_at__isnull=False).order_by()
     finished = dict(done.values_list("device__host_id").annotate(Max("finished_at")))
-    for host in Host.objects.defer("report"):
+    for host in Host.objects.exclude(name=ELSEWHERE).defer("report"):
         looks = (host.enabled, host.is_online(), host.station, host.reported_at, host.weak_isolation_allowed_by_id)
         yield host.name, (looks, at_work.get(host.pk), faults.get(host.pk), finished.get(host.pk))

@@ -73,7 +73,11 @@ def rows(problems: QuerySet[Problem]) -> list[ProblemRow]:
     """Rows with the facts of the sizes in the source, in two queries."""
     found = list(
         problems.annotate(
-            run_count=Count("runs"), best=Max("runs__speedup", filter=~Q(runs__result=None) | Q(runs__finished_at=None))
+            run_count=Count("runs"),
+            best=Max(
+                "runs__speedup",
+                filter=Q(runs__imported__isnull=True) & (~Q(runs__result=None) | Q(runs__finished_at=None)),
+            ),
         )
     )
     sizings = {s.problem_id: s for s in Sizing.objects.filter(problem__in=found, overrides={}).defer("job")}
@@ -97,7 +101,11 @@ def rows(problems: QuerySet[Problem]) -> list[ProblemRow]:
 def champions(problem: Problem) -> list[Champion]:
     """The fastest version by device, of those called faster in full."""
     found = Measurement.objects.filter(
-        version__run__problem=problem, tier="full", outcome="faster", speedup__isnull=False
+        version__run__problem=problem,
+        version__run__imported__isnull=True,  # its figures were measured elsewhere, by whoever wrote the transcript
+        tier="full",
+        outcome="faster",
+        speedup__isnull=False,
     )
     best: dict[str, Champion] = {}
     for row in found.select_related("version__run__problem", "version__run__device__host", "device__host").order_by(

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from apps.hosts.models import Host
+from apps.hosts.models import ELSEWHERE, Host
 from apps.people.models import Person
 from apps.people.permissions import Action
 from apps.runs import launch, steering
@@ -32,7 +32,7 @@ def runs(request: HttpRequest) -> HttpResponse:
         "columns": COLUMNS,
         "states": STATE_CHOICES,
         "problems": Problem.objects.filter(runs__isnull=False).distinct().values_list("slug", "title"),
-        "hosts": Host.objects.values_list("name", flat=True),
+        "hosts": Host.objects.exclude(name=ELSEWHERE).values_list("name", flat=True),
         "languages": Run.objects.order_by("language").values_list("language", flat=True).distinct(),
         "coders": Run.objects.order_by("coder").values_list("coder", flat=True).distinct(),
         "people": Person.objects.filter(runs__isnull=False).distinct(),

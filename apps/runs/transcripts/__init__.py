@@ -1,0 +1,1 @@
+"""A finished run as one JSON that can be taken in elsewhere and gone through again without model, judge or host."""
