@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from apps.hosts import jobs, outgoing
 from apps.hosts.models import Device, Host, JobKind
+from apps.hosts.signals import host_reported
 from apps.kernels.machine import HostReport
 from apps.kernels.plain import to_plain
 from apps.people.models import Person
@@ -54,6 +55,8 @@ def keep_report(host: Host, report: HostReport) -> None:
             },
         )
     host.devices.exclude(name__in=[device.name for device in report.devices]).update(retired=True)
+    host.refresh_from_db()
+    host_reported.send(sender=Host, host=host)
 
 
 def measure(host: Host, person: Person | None = None) -> None:

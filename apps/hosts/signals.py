@@ -7,3 +7,6 @@ from django.dispatch import Signal
 # Sent with `job` inside the transaction that ends it (done, failed or cancelled), so that what a listener writes is
 # committed with the job's own row or not at all.
 job_over = Signal()
+
+# Sent with `host` inside the transaction that keeps what a host says of itself, once it is kept.
+host_reported = Signal()

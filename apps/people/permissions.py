@@ -25,7 +25,8 @@ class Action(StrEnum):
     PROPOSE = "propose"  # a version for review
     COMMENT = "comment"  # a proposal
     REVIEW = "review"  # a proposal: vote
-    ACCEPT = "accept"  # a proposal: accept, or retire an accepted kernel
+    ACCEPT = "accept"  # a proposal: accept or decline
+    REVOKE = "revoke"  # an accepted kernel
     OPERATE_HOST = "operate_host"  # a host: drain, enable
     ALLOW_WEAK_ISOLATION = "allow_weak_isolation"  # a host
     MANAGE_MEMBERS = "manage_members"  # invite, change roles, deactivate
@@ -52,6 +53,7 @@ ROLES: Mapping[Action, frozenset[Role]] = {
     Action.COMMENT: _ENGINEERS,
     Action.REVIEW: _REVIEWERS,
     Action.ACCEPT: _REVIEWERS,
+    Action.REVOKE: _REVIEWERS,
     Action.OPERATE_HOST: _ENGINEERS,
     Action.ALLOW_WEAK_ISOLATION: _ADMINS,
     Action.MANAGE_MEMBERS: _ADMINS,
@@ -74,6 +76,7 @@ SCOPES: Mapping[Action, Scope] = {
     Action.COMMENT: Scope.REVIEW,
     Action.REVIEW: Scope.REVIEW,
     Action.ACCEPT: Scope.REVIEW,
+    Action.REVOKE: Scope.REVIEW,
     Action.OPERATE_HOST: Scope.ADMIN,
     Action.ALLOW_WEAK_ISOLATION: Scope.ADMIN,
     Action.MANAGE_MEMBERS: Scope.ADMIN,

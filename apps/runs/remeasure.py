@@ -27,8 +27,10 @@ _KEY = re.compile(r"again:(?P<version>\d+):")
 _PRIORITY = 3  # a person waits for it
 
 
-def measure_again(person: Person, version: Version, device: Device, tier: Tier = Tier.FULL) -> Job:
-    """Have `device` judge the version once more. Raises `Refused` where it can't now."""
+def measure_again(
+    person: Person | None, version: Version, device: Device, tier: Tier = Tier.FULL, priority: int = _PRIORITY
+) -> Job:
+    """Have `device` judge the version once more; nobody asks where PRAGMA itself does. Raises `Refused` where it can't."""
     run = version.run
     if refusal := why_not(device, Language(run.language)):
         raise Refused(refusal, "device")
@@ -52,10 +54,10 @@ def measure_again(person: Person, version: Version, device: Device, tier: Tier =
             device=device,
             request=to_plain(request),
             origin=f"run {run.pk} {version}, measured again",
-            priority=_PRIORITY,
+            priority=priority,
             owner=person,
         )
-        _log(version, f"{person} has {version} measured again on {device}")
+        _log(version, f"{person or 'PRAGMA'} has {version} measured again on {device}")
     return job
 
 
