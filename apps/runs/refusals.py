@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from apps.people.refusals import Refused
 
-__all__ = ["LaunchRefused", "ProblemRefused", "Refused"]
+__all__ = ["LaunchRefused", "ProblemRefused", "Refused", "TranscriptRefused"]
 
 
 class LaunchRefused(Refused):
@@ -22,4 +22,6 @@ class ProblemRefused(Refused):
 
 
 class TranscriptRefused(Refused):
-    """A transcript that can't be written or taken in; nothing was created."""
+    """A transcript that can't be taken in; nothing was created."""
+
+    faulty: ClassVar[bool] = True

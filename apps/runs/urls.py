@@ -9,17 +9,20 @@ from apps.runs.views.launch import launch, preview
 from apps.runs.views.problems import problem, problem_source, problems
 from apps.runs.views.run import log_download, order, part, run
 from apps.runs.views.runs import bulk, runs
+from apps.runs.views.transcripts import export, take_in
 from apps.runs.views.version import again, version, version_source
 
 urlpatterns = [
     path("", runs, name="runs"),
     path("runs/bulk/", bulk, name="runs-bulk"),
+    path("runs/import/", take_in, name="runs-import"),
     path("launch/", launch, name="launch"),
     path("launch/preview/", preview, name="launch-preview"),
     path("runs/<int:pk>/", run, name="run"),
     path("runs/<int:pk>/part/<slug:name>/", part, name="run-part"),
     path("runs/<int:pk>/order/", order, name="run-order"),
     path("runs/<int:pk>/log.txt", log_download, name="run-log"),
+    path("runs/<int:pk>/transcript.json", export, name="run-transcript"),
     path("runs/<int:pk>/v<int:number>/", version, name="version"),
     path("runs/<int:pk>/v<int:number>/again/", again, name="version-again"),
     path("runs/<int:pk>/v<int:number>.py", version_source, name="version-source"),

@@ -90,16 +90,23 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     owner = serializers.StringRelatedField[Any]()
     lost = serializers.BooleanField(source="is_lost", read_only=True)
     live = serializers.BooleanField(source="is_live", read_only=True)
+    imported = AnyJson(read_only=True)
 
     class Meta:
         model = Run
         fields = (
             "id", "problem", "overrides", "device", "language", "policy", "coder", "iterations", "candidates", "profile",
-            "goal", "seconds_limit", "money_limit_usd", "twin", "notes", "state", "lost", "live", "reason", "doing",
+            "goal", "seconds_limit", "money_limit_usd", "twin", "notes", "imported", "state", "lost", "live", "reason", "doing",
             "iteration", "attempt", "last_seq", "best", "result", "speedup", "speedup_low", "speedup_high",
             "compiled_speedup", "outcome", "tokens_in", "tokens_out", "cost_usd", "cost_unknown", "owner", "created_at",
             "started_at", "finished_at",
         )  # fmt: skip
+
+
+class TranscriptFile(serializers.Serializer[Any]):
+    """A transcript's file."""
+
+    file = serializers.FileField(allow_empty_file=True)
 
 
 class SeedSerializer(serializers.Serializer[Any]):

@@ -6,10 +6,12 @@ from typing import Any, cast
 
 import django_filters
 from django.db.models import Prefetch, QuerySet
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, status, viewsets
 from rest_framework.decorators import action
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -22,6 +24,8 @@ from apps.runs.api import serializers as shapes
 from apps.runs.api.errors import ask
 from apps.runs.live.reading import PAGE
 from apps.runs.models import Event, Measurement, Problem, Run, RunState, Version
+from apps.runs.refusals import TranscriptRefused
+from apps.runs.transcripts import exporting, importing, transcript
 
 
 class _Asking(viewsets.GenericViewSet[Any]):
@@ -179,6 +183,26 @@ class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
         after = int(given) if given.isdecimal() and len(given) < 12 else 0
         page = Event.objects.filter(run=run, seq__gt=after).order_by("seq")[:PAGE]
         return Response(shapes.EventPage({"last_seq": run.last_seq, "events": page}).data)
+
+    @extend_schema(responses={200: shapes.AnyJson(), 409: shapes.Complaint})
+    @action(detail=True, methods=["get"], filterset_class=None, pagination_class=None)
+    def transcript(self, request: Request, pk: str) -> HttpResponse:
+        """The run as one JSON, free of secrets: taken in elsewhere, it is gone through again without model, judge or host."""
+        text = transcript.written(exporting.transcript_of(self.get_object()))
+        return HttpResponse(text, content_type="application/json; charset=utf-8")
+
+    @extend_schema(
+        request={"multipart/form-data": shapes.TranscriptFile},
+        responses={201: shapes.RunSerializer, 400: shapes.Complaint},
+    )
+    @action(detail=False, methods=["post"], url_path="import", filterset_class=None, parser_classes=[MultiPartParser])
+    def take_in(self, request: Request) -> Response:
+        """Take a transcript in (`file`) as a run that is marked imported; all of it, or nothing."""
+        ask(self.person, Action.ADD_PROBLEM)
+        upload = self.read(shapes.TranscriptFile).validated_data["file"]
+        if upload.size > transcript.LARGEST:
+            raise TranscriptRefused(transcript.too_large(upload.size), "file")
+        return self._told(importing.take_in(self.person, upload.read()), status.HTTP_201_CREATED)
 
     def _steered(self) -> Run:
         run = cast("Run", self.get_object())

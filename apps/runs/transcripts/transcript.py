@@ -148,9 +148,7 @@ def written(transcript: Transcript) -> str:
 def read(data: bytes) -> Transcript:
     """The transcript in a file. Raises `TranscriptRefused`, saying what is wrong with it and where."""
     if len(data) > LARGEST:
-        raise TranscriptRefused(
-            f"The file has {len(data) / 2**20:.0f} MB; a transcript has at most {LARGEST // 2**20} MB."
-        )
+        raise TranscriptRefused(too_large(len(data)))
     try:
         plain = json.loads(data.decode("utf-8-sig"), parse_constant=_no_number)
         _check_envelope(plain)
@@ -167,6 +165,11 @@ def read(data: bytes) -> Transcript:
         raise TranscriptRefused(f"The file holds a number that no transcript has: {problem}.") from None
     _check(transcript)
     return transcript
+
+
+def too_large(size: int) -> str:
+    """Why a file of that many bytes is not taken in."""
+    return f"The file has {size / 2**20:.0f} MB; a transcript has at most {LARGEST // 2**20} MB."
 
 
 def instant(text: str, name: str) -> datetime:
