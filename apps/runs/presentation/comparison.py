@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.runs.models import Run, Version
-from apps.runs.presentation import figures
+from apps.runs.presentation import extensions, figures
 from apps.runs.presentation.advice import AdviceCard, cards
 from apps.runs.presentation.measured import Measured, measured
 from apps.runs.presentation.runs_table import RunRow
@@ -58,12 +58,15 @@ def key_of(version: Version) -> str:
 
 
 def other_side(version: Version, against: str) -> Version | None:
-    """What a version is compared with when an address names only the way: parent, best, else the reference (None)."""
+    """What a version is compared with when an address names only the way: parent, best, an anchor that a room above
+    offers, else the reference (None)."""
     if against == "parent":
         return find(key_of(version.parent)) if version.parent else None
     if against == "best":
         return find(key_of(version.run.best)) if version.run.best else None
-    return None
+    anchor = extensions.anchors.get(against)
+    found = anchor.find(version) if anchor else None
+    return find(key_of(found)) if found else None
 
 
 def side(version: Version | None, reference: Version) -> Side:

@@ -9,6 +9,7 @@ from django.http import QueryDict
 
 from apps.kernels.facts import ProblemFacts
 from apps.runs.models import Measurement, Origin, Problem, Run, Sizing
+from apps.runs.presentation import extensions
 from apps.runs.presentation.launch_page import facts_of
 from apps.runs.presentation.measured import Measured, measured
 
@@ -58,6 +59,7 @@ class ProblemRow:
     refusal: str
     runs: int
     best: float | None
+    more: tuple[extensions.Cell | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Champion:
 
 
 def rows(problems: QuerySet[Problem]) -> list[ProblemRow]:
-    """Rows with the facts of the sizes in the source, in two queries."""
+    """Rows with the facts of the sizes in the source, in two queries, and what rooms above say of each problem."""
     found = list(
         problems.annotate(
             run_count=Count("runs"),
@@ -81,6 +83,7 @@ def rows(problems: QuerySet[Problem]) -> list[ProblemRow]:
         )
     )
     sizings = {s.problem_id: s for s in Sizing.objects.filter(problem__in=found, overrides={}).defer("job")}
+    columns = [column.cells(found) for column in extensions.problem_columns.values()]
     made = []
     for problem in found:
         sizing = sizings.get(problem.pk)
@@ -93,6 +96,7 @@ def rows(problems: QuerySet[Problem]) -> list[ProblemRow]:
                 sizing.refusal if sizing else "",
                 problem.run_count,
                 problem.best,
+                tuple(cells.get(problem.pk) for cells in columns),
             )
         )
     return made

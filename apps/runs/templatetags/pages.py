@@ -8,13 +8,14 @@ from typing import Any
 
 from django import template
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from apps.people.models import Person
 from apps.people.permissions import Action, may
-from apps.runs.presentation import figures
+from apps.runs.presentation import extensions, figures
 
 register = template.Library()
 
@@ -93,3 +94,15 @@ def nav_link(context: dict[str, Any], name: str, title: str, also: str = "", hot
 def allowed(context: dict[str, Any], action: str, thing: object = None) -> bool:
     """Whether the viewer may do `action` to `thing`, so that pages offer only what will be let through."""
     return may(context["request"].user, Action(action), thing)
+
+
+@register.simple_tag(takes_context=True)
+def panels(context: dict[str, Any], place: str, thing: object = None) -> SafeString:
+    """What rooms above show in this place of a page about `thing`."""
+    request: HttpRequest = context["request"]
+    shown = []
+    for panel in extensions.panels.values():
+        given = panel.context(request, thing) if panel.place == place else None
+        if given is not None:
+            shown.append(render_to_string(panel.template, given, request))
+    return mark_safe("".join(shown))  # noqa: S308 - each part is a template that escapes what it is given

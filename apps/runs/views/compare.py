@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from apps.people.permissions import Action
 from apps.runs.models import Run
-from apps.runs.presentation import charts, comparison, metrics
+from apps.runs.presentation import charts, comparison, extensions, metrics
 from apps.runs.presentation.diffs import diff
 from apps.runs.presentation.runs_table import rows_of
 from apps.runs.views.asking import person_who_may
@@ -40,6 +40,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "right": right,
         "problem": anchor.run.problem,
         "candidates": comparison.candidates_for(anchor),
+        "anchors": extensions.anchors_of(anchor),
         "verdict": comparison.verdict(left, right),
         "facts": comparison.facts(left, right),
         "rows": metrics.rows_against(before, after),

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, render
 from apps.people.permissions import Action
 from apps.runs.forms import overrides_of
 from apps.runs.models import Origin, Problem
-from apps.runs.presentation import launch_page, problems_page
+from apps.runs.presentation import extensions, launch_page, problems_page
 from apps.runs.presentation.code import code_lines
 from apps.runs.presentation.runs_table import rows_of
 from apps.runs.views.asking import person_who_may
@@ -25,6 +25,7 @@ def problems(request: HttpRequest) -> HttpResponse:
         "levels": shown.exclude(level=None).order_by("level").values_list("level", flat=True).distinct(),
         "categories": shown.exclude(category="").order_by("category").values_list("category", flat=True).distinct(),
         "origins": Origin.choices,
+        "more_columns": list(extensions.problem_columns.values()),
     }
     return render(request, "problems/list.html", context)
 

@@ -14,7 +14,7 @@ from apps.hosts.models import Device
 from apps.people.permissions import Action
 from apps.runs import remeasure
 from apps.runs.models import Version
-from apps.runs.presentation import advice, charts, launch_page, metrics, version_page
+from apps.runs.presentation import advice, charts, extensions, launch_page, metrics, version_page
 from apps.runs.presentation.code import code_lines
 from apps.runs.presentation.measured import Measured, measured
 from apps.runs.refusals import Refused
@@ -49,6 +49,7 @@ def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         "tiles": version_page.tiles(one),
         "pasts": version_page.pasts(found),
         "siblings": siblings,
+        "anchors": extensions.anchors_of(found),
         "devices": launch_page.device_choices(found.run.language),
         "again_in_flight": remeasure_jobs(found),
     }
