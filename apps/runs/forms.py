@@ -10,9 +10,10 @@ from django import forms
 from django.http import QueryDict
 
 from apps.agents.coders import BUILTIN
+from apps.agents.ports import Seed
 from apps.kernels.evaluation import Language, Policy
 from apps.runs.launch import CANDIDATES_LIMIT, LaunchOrder
-from apps.runs.models import Problem
+from apps.runs.models import Problem, Version
 from apps.runs.problems import Overrides
 from apps.runs.steering import ITERATIONS_LIMIT
 
@@ -39,6 +40,18 @@ class LaunchForm(forms.Form):
     minutes = forms.FloatField(required=False, min_value=0)
     money = forms.DecimalField(required=False, min_value=Decimal(0))
     notes = forms.CharField(required=False)
+    seed = forms.RegexField(r"^\d{1,9}\.\d{1,5}$", required=False, help_text="RUN.NUMBER of a version to start from")
+
+    def clean_seed(self) -> Version | None:
+        """The version the run starts from, if one was named."""
+        named = self.cleaned_data["seed"]
+        if not named:
+            return None
+        run, _, number = named.partition(".")
+        found = Version.objects.select_related("run__problem").filter(run_id=int(run), number=int(number)).first()
+        if found is None:
+            raise forms.ValidationError(f"There is no version {named} to start from. Take it away, or choose another.")
+        return found
 
     def clean(self) -> dict[str, Any]:
         """An uploaded file takes the place of the pasted text; one of problem and text has to be there."""
@@ -59,6 +72,12 @@ class LaunchForm(forms.Form):
             self.add_error("source", "Paste the problem's source, or upload its file.")
         if data.get("how") != "paste" and not data.get("problem"):
             self.add_error("problem", "Choose a problem, or paste one.")
+        seed = data.get("seed")
+        if seed is not None and (data.get("how") == "paste" or seed.run.problem.slug != data.get("problem")):
+            self.add_error(
+                "seed",
+                f"Run {seed.run_id} {seed} solves {seed.run.problem}: a run of another problem can't start from it.",
+            )
         return data
 
     def order(self, problem: Problem, overrides: Overrides) -> LaunchOrder:
@@ -79,7 +98,13 @@ class LaunchForm(forms.Form):
             seconds=data["minutes"] * 60 if data["minutes"] else None,
             money_usd=data["money"],
             notes=data["notes"],
+            seeds=seeds_of(data.get("seed")),
         )
+
+
+def seeds_of(version: Version | None) -> tuple[Seed, ...]:
+    """The version as what a run starts from; its author's plan goes with it."""
+    return () if version is None else (Seed(version.source, version.author, version.plan),)
 
 
 def overrides_of(query: QueryDict) -> Overrides:
