@@ -15,15 +15,18 @@ BASE = Path(__file__).resolve().parent.parent
 VAR = Path(os.environ.get("PRAGMA_VAR", BASE / "var"))
 
 
-def _secret_key() -> str:
-    """`PRAGMA_KEY`, or the one that the first start wrote beside the database."""
+def _pragma_key() -> str:
+    """`PRAGMA_KEY`, or the one that the first start wrote beside the database; empty where there is neither."""
     if key := os.environ.get("PRAGMA_KEY"):
         return key
     path = VAR / "secret"
-    return path.read_text().strip() if path.exists() else "only-for-commands-that-need-no-secret"
+    return path.read_text().strip() if path.exists() else ""
 
 
-SECRET_KEY = _secret_key()
+# Sessions, and the keys of models at rest (apps/ledger/sealing.py), depend on it; old ones only open such keys.
+PRAGMA_KEY = _pragma_key()
+PRAGMA_OLD_KEYS = [key for key in os.environ.get("PRAGMA_OLD_KEYS", "").split(",") if key]
+SECRET_KEY = PRAGMA_KEY or "only-for-commands-that-need-no-secret"
 DEBUG = os.environ.get("PRAGMA_DEBUG") == "1"
 ALLOWED_HOSTS = os.environ.get("PRAGMA_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
 CSRF_TRUSTED_ORIGINS = [o for o in os.environ.get("PRAGMA_TRUSTED_ORIGINS", "").split(",") if o]
@@ -32,6 +35,7 @@ VERSION = "0.1.0"
 INSTALLED_APPS = [
     "apps.people",
     "apps.hosts",
+    "apps.ledger",
     "apps.runs",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -60,6 +64,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "apps.people.middleware.AuditOrigin",
     "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "pragma_web.urls"
@@ -109,6 +114,23 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_VERBOSE = False
 AXES_LOCKOUT_TEMPLATE = "people/locked_out.html"
+
+# Links in invitations and for forgotten passwords work once, within this many seconds.
+PASSWORD_RESET_TIMEOUT = 3 * 24 * 3600
+
+# Only the server worker sees the mail server's settings; the web process sees the sender, which says that there is one.
+MAIL_FROM = os.environ.get("DEFAULT_FROM_EMAIL", "")
+DEFAULT_FROM_EMAIL = MAIL_FROM or "pragma@localhost"
+EMAIL_BACKEND = os.environ.get("EMAIL_BACKEND", "django.core.mail.backends.smtp.EmailBackend")
+EMAIL_HOST = os.environ.get("EMAIL_HOST", "localhost")
+EMAIL_PORT = int(os.environ.get("EMAIL_PORT", "25"))
+EMAIL_HOST_USER = os.environ.get("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = os.environ.get("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_TLS = os.environ.get("EMAIL_USE_TLS") == "1"
+EMAIL_USE_SSL = os.environ.get("EMAIL_USE_SSL") == "1"
+EMAIL_TIMEOUT = 20
+# Where people reach this server, for links in what it sends. The supervisor fills it in.
+ADDRESS = os.environ.get("PRAGMA_ADDRESS", "http://127.0.0.1:8000").rstrip("/")
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -163,14 +185,18 @@ if os.environ.get("PRAGMA_HTTPS") == "1":
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    # The token comes first, so that who brings neither gets a 401 that says what to bring.
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "apps.people.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
     "PAGE_SIZE": 50,
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "EXCEPTION_HANDLER": "apps.runs.api.errors.answer",
+    "EXCEPTION_HANDLER": "apps.people.api.errors.answer",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "PRAGMA",
@@ -178,4 +204,5 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
 }

@@ -50,7 +50,7 @@ class Person(AbstractUser):
     # What a token lets its bearer do of what the role allows; None for someone who signed in. Never stored.
     scopes: frozenset[str] | None = None
 
-    objects: ClassVar[PersonManager] = PersonManager()  # type: ignore[assignment]
+    objects: ClassVar[PersonManager] = PersonManager()
 
     class Meta:
         verbose_name_plural = "people"
@@ -137,7 +137,7 @@ class AuditEntry(models.Model):
 
     def save(self, *args: Any, **options: Any) -> None:
         """Add the entry; there is no saving it again."""
-        if self.pk is not None:
+        if not self._state.adding:
             raise NeverAltered("Audit entries are never changed.")
         super().save(*args, **{**options, "force_insert": True})
 

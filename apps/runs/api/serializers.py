@@ -256,11 +256,3 @@ class HostSerializer(serializers.ModelSerializer[Host]):
     def get_weak_isolation_allowed(self, host: Host) -> bool:
         """Whether an admin allowed candidates there though it can't isolate them well."""
         return host.weak_isolation_allowed_by_id is not None
-
-
-class Complaint(serializers.Serializer[Any]):
-    """How every error looks."""
-
-    message = serializers.CharField()
-    field = serializers.CharField(allow_null=True)
-    errors = serializers.DictField(child=serializers.ListField())  # type: ignore[assignment]

@@ -9,7 +9,7 @@ from django.db.models import Prefetch, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import mixins, status, viewsets
+from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
@@ -17,35 +17,15 @@ from rest_framework.response import Response
 
 from apps.hosts.models import ELSEWHERE, Device, Host
 from apps.kernels.evaluation import Tier
-from apps.people.models import Person
+from apps.people.api.asking import AskingViews, ask
+from apps.people.api.errors import Complaint
 from apps.people.permissions import Action
 from apps.runs import launch, problems, remeasure, steering
 from apps.runs.api import serializers as shapes
-from apps.runs.api.errors import ask
 from apps.runs.live.reading import PAGE
 from apps.runs.models import Event, Measurement, Problem, Run, RunState, Version
 from apps.runs.refusals import TranscriptRefused
 from apps.runs.transcripts import exporting, importing, transcript
-
-
-class _Asking(viewsets.GenericViewSet[Any]):
-    """Asks `may` before anything else."""
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Nobody who may not look gets further."""
-        super().initial(request, *args, **kwargs)
-        ask(request.user, Action.VIEW)
-
-    @property
-    def person(self) -> Person:
-        """Who asks."""
-        return cast("Person", self.request.user)
-
-    def read(self, shape: type[Any]) -> Any:
-        """The request's body as that shape; a 400 where it isn't."""
-        data = shape(data=self.request.data)
-        data.is_valid(raise_exception=True)
-        return data
 
 
 class ProblemFilter(django_filters.FilterSet):  # type: ignore[misc]
@@ -58,7 +38,7 @@ class ProblemFilter(django_filters.FilterSet):  # type: ignore[misc]
         fields = ("level", "category", "origin")
 
 
-class ProblemViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
+class ProblemViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
     """Problems: list, look, take in, have looked at in other sizes."""
 
     lookup_field = "slug"
@@ -72,7 +52,7 @@ class ProblemViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
         """Lists leave the source out."""
         return shapes.ProblemSerializer if self.action == "list" else shapes.ProblemWithSource
 
-    @extend_schema(request=shapes.NewProblem, responses={201: shapes.ProblemWithSource, 400: shapes.Complaint})
+    @extend_schema(request=shapes.NewProblem, responses={201: shapes.ProblemWithSource, 400: Complaint})
     def create(self, request: Request) -> Response:
         """Take a problem in; the same source again answers with the problem that is there."""
         ask(self.person, Action.ADD_PROBLEM)
@@ -80,7 +60,7 @@ class ProblemViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
         problem = problems.add(self.person, fields.pop("source"), **fields)
         return Response(shapes.ProblemWithSource(problem).data, status=status.HTTP_201_CREATED)
 
-    @extend_schema(request=shapes.Sizes, responses={200: shapes.SizingSerializer, 400: shapes.Complaint})
+    @extend_schema(request=shapes.Sizes, responses={200: shapes.SizingSerializer, 400: Complaint})
     @action(detail=True, methods=["post"], filterset_class=None)
     def sizings(self, request: Request, slug: str) -> Response:
         """What is known of the problem at these sizes; a host looks at it if nothing is yet. Ask again until ready."""
@@ -103,10 +83,10 @@ class RunFilter(django_filters.FilterSet):  # type: ignore[misc]
         fields = ("language", "policy", "coder", "outcome")
 
 
-_ORDER = {200: shapes.RunSerializer, 409: shapes.Complaint}
+_ORDER = {200: shapes.RunSerializer, 409: Complaint}
 
 
-class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
+class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
     """Runs: list, look, launch, steer, and their events."""
 
     serializer_class = shapes.RunSerializer
@@ -116,7 +96,7 @@ class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
         """All runs, newest first."""
         return Run.objects.select_related("problem", "sizing", "device__host", "best", "result", "owner")
 
-    @extend_schema(request=shapes.NewRun, responses={201: shapes.RunSerializer, 400: shapes.Complaint})
+    @extend_schema(request=shapes.NewRun, responses={201: shapes.RunSerializer, 400: Complaint})
     def create(self, request: Request) -> Response:
         """Launch a run; with `twins` its twin too."""
         order = self.read(shapes.NewRun).order()
@@ -163,7 +143,7 @@ class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
         steering.change_limits(run, self.person, steering.Limits(**self.read(shapes.NewLimits).validated_data))
         return self._told(run)
 
-    @extend_schema(request=None, responses={201: shapes.RunSerializer, 400: shapes.Complaint})
+    @extend_schema(request=None, responses={201: shapes.RunSerializer, 400: Complaint})
     @action(detail=True, methods=["post"], filterset_class=None)
     def again(self, request: Request, pk: str) -> Response:
         """Launch the same run once more."""
@@ -184,7 +164,7 @@ class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
         page = Event.objects.filter(run=run, seq__gt=after).order_by("seq")[:PAGE]
         return Response(shapes.EventPage({"last_seq": run.last_seq, "events": page}).data)
 
-    @extend_schema(responses={200: shapes.AnyJson(), 409: shapes.Complaint})
+    @extend_schema(responses={200: shapes.AnyJson(), 409: Complaint})
     @action(detail=True, methods=["get"], filterset_class=None, pagination_class=None)
     def transcript(self, request: Request, pk: str) -> HttpResponse:
         """The run as one JSON, free of secrets: taken in elsewhere, it is gone through again without model, judge or host."""
@@ -193,7 +173,7 @@ class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
 
     @extend_schema(
         request={"multipart/form-data": shapes.TranscriptFile},
-        responses={201: shapes.RunSerializer, 400: shapes.Complaint},
+        responses={201: shapes.RunSerializer, 400: Complaint},
     )
     @action(detail=False, methods=["post"], url_path="import", filterset_class=None, parser_classes=[MultiPartParser])
     def take_in(self, request: Request) -> Response:
@@ -213,7 +193,7 @@ class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
         return Response(shapes.RunSerializer(self.get_queryset().get(pk=run.pk)).data, status=code)
 
 
-class VersionViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
+class VersionViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
     """Versions of a run, and their measurements."""
 
     serializer_class = shapes.VersionSerializer
@@ -233,7 +213,7 @@ class VersionViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
         rows = Measurement.objects.filter(version=self.get_object()).select_related("device__host", "asked_by")
         return Response(shapes.MeasurementSerializer(rows, many=True).data)
 
-    @extend_schema(request=shapes.NewMeasurement, responses={202: shapes.JobTicket, 400: shapes.Complaint})
+    @extend_schema(request=shapes.NewMeasurement, responses={202: shapes.JobTicket, 400: Complaint})
     @measurements.mapping.post
     def measure_again(self, request: Request, run_pk: str, number: str) -> Response:
         """Have the version measured again; the result joins its measurements."""
@@ -247,7 +227,7 @@ class VersionViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
         return Response(ticket.data, status=status.HTTP_202_ACCEPTED)
 
 
-class HostViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, _Asking):
+class HostViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
     """Hosts and their devices."""
 
     serializer_class = shapes.HostSerializer

@@ -1,6 +1,8 @@
-"""Signing in and out, and what a person keeps about pages."""
+"""Signing in and out, and what is kept about pages."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_not_required
@@ -9,6 +11,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_POST
 
 from apps.people.forms import SignInForm
+from apps.people.mail import mail_is_set_up
 from apps.people.models import Person
 
 _A_YEAR = 365 * 24 * 3600
@@ -21,6 +24,10 @@ class SignIn(auth.LoginView):
     template_name = "people/sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
+
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        """What the page says to those who have forgotten."""
+        return super().get_context_data(**context) | {"mail": mail_is_set_up()}
 
 
 sign_in = SignIn.as_view()
