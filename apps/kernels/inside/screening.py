@@ -1,0 +1,74 @@
+"""The usual case of a comparison, quickly: everything finite, nothing at a discontinuity, nothing wrong.
+
+Whole-tensor arithmetic in float64 writes and faults several tensors of twice the output's size; here each slab's
+temporaries stay in the second-level cache. The rule is `comparer.limits`, the decision the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+CHUNK = 1024  # outputs are judged against the scale of their neighbourhood, this many elements in a row
+SLAB = 64 * CHUNK
+OWN_ERROR_FACTOR = 8.0  # multiple of torch's own error that is allowed
+ULPS = 8.0  # units in the last place, at the neighbourhood's scale
+NEAR = 2.0**-10  # torch's own float32 counts as near float64 up to this error, relative to scale
+
+
+@dataclass(frozen=True)
+class Screened:
+    """The error nearest its limit, relative to its neighbourhood's scale, and that limit."""
+
+    error: float
+    tolerance: float
+
+
+def screen(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, reduction: int) -> Screened | None:
+    """Judge flat tensors of one length; None where anything is unusual or wrong, which then wants a closer look."""
+    if exact.numel() == 0 or not got.is_contiguous():
+        return None
+    size = min(CHUNK, exact.numel())
+    peaks = [_peaks(*(t[at : at + SLAB] for t in (exact, own, got)), size) for at in range(0, exact.numel(), SLAB)]
+    scale, mine, theirs = (torch.cat(parts) for parts in zip(*peaks, strict=True))
+    if not all(bool(torch.isfinite(part).all()) for part in (scale, mine, theirs)):
+        return None
+    scale, allowed = limits(scale, mine, torch.finfo(own.dtype), reduction)
+    error = theirs / scale
+    excess = error - allowed
+    worst = int(excess.argmax())
+    if float(excess[worst]) > 0 or bool((mine / scale > NEAR).any()):
+        return None
+    return Screened(float(error[worst]), float(allowed[worst]))
+
+
+def limits(
+    peak: torch.Tensor, own_error: torch.Tensor, kind: torch.finfo, reduction: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """For each chunk, from its largest magnitude and torch's own largest error: its scale, and the error allowed.
+
+    Allowed, relative to the scale, is the largest of a multiple of torch's own error, a few units in the last place, and
+    eps·sqrt(K)/2 for a reduction over K terms (the growth of rounding errors that are independent of each other).
+    """
+    scale = torch.maximum(peak, peak.max() * kind.eps).clamp_min(kind.tiny)
+    error = own_error / scale
+    usual = torch.quantile(error[:: max(1, error.numel() // 100_000)], 0.9)
+    floor = max(ULPS * kind.eps, 0.5 * kind.eps * math.sqrt(reduction))
+    return scale, torch.maximum(error, usual).mul(OWN_ERROR_FACTOR).clamp_min(floor)
+
+
+def _peaks(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, size: int) -> tuple[torch.Tensor, ...]:
+    """For each chunk of a slab the largest magnitude, torch's largest error and the candidate's."""
+    errors = (own.double().sub_(exact).abs_(), got.double().sub_(exact).abs_())
+    return tuple(largest(values, size) for values in (exact.abs(), *errors))
+
+
+def largest(values: torch.Tensor, size: int) -> torch.Tensor:
+    """The largest of each `size` values in a row, which are not negative; NaN where one is NaN."""
+    whole = values.numel() // size * size
+    found = values[:whole].view(-1, size).amax(1)
+    if whole == values.numel():
+        return found
+    return torch.cat([found, values[whole:].amax().reshape(1)])
