@@ -35,4 +35,4 @@ app.conf.update(
         "unchecked-problems": {"task": "runs.catch_up", "schedule": 10.0, "options": {"expires": 20.0}},
     },
 )
-app.autodiscover_tasks(["apps.hosts", "apps.runs"])
+app.autodiscover_tasks(["apps.hosts", "apps.ledger", "apps.runs"])

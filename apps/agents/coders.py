@@ -24,11 +24,9 @@ class Pair(NamedTuple):
 
 
 def check_coder(name: str) -> None:
-    """Raise `UnknownCoder` unless `coder_named` would give one. Loads nothing, so that a page may ask."""
+    """Raise `UnknownCoder` unless `coder_named` gives one without a model's settings. Loads nothing."""
     if name != BUILTIN:
-        raise UnknownCoder(
-            f"There is no coder {name!r}. Models as coders are not part of this version; use {BUILTIN!r}, which needs none."
-        )
+        raise UnknownCoder(f"{name!r} is no coder that works without a model; use {BUILTIN!r}, which needs none.")
 
 
 def coder_named(
@@ -52,8 +50,8 @@ def coder_named(
 
 
 def _model(name: str, model: ModelSettings, heed: Callable[[], None], purse: Purse | None) -> Pair:
-    if name != model.name:
-        raise UnknownCoder(f"The settings given for {name!r} are those of {model.name!r}.")
+    if name != model.called:
+        raise UnknownCoder(f"The settings given for {name!r} are those of {model.called!r}.")
     from apps.agents.gateway.asking import Gateway
     from apps.agents.writers.coder import ModelCoder
     from apps.agents.writers.conductor import ModelConductor

@@ -89,7 +89,8 @@ class Assignment:
 class Usage:
     """What one call of an agent took. Money is None where the price is unknown, never 0 instead.
 
-    `estimated` says that the model's server counted no tokens, so that they were estimated here.
+    `estimated` says that the model's server counted no tokens, so that they were estimated here. Of `tokens_in` so many
+    were `tokens_cached`, of `tokens_out` so many `tokens_reasoning`, where the server says so.
     """
 
     seconds: float = 0.0
@@ -98,6 +99,8 @@ class Usage:
     tokens_out: int | None = None
     cost_usd: float | None = None
     estimated: bool = False
+    tokens_cached: int | None = None
+    tokens_reasoning: int | None = None
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,8 @@ class Run(models.Model):
     goal = models.FloatField(null=True, blank=True)
     seconds_limit = models.FloatField(null=True, blank=True)
     money_limit_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    tokens_limit = models.PositiveBigIntegerField(null=True, blank=True)
+    temperatures = models.JSONField(default=list, blank=True, help_text="of the candidates; empty: the model's own")
     prompts = models.CharField(max_length=20, default="1", help_text="version of the prompts, pinned at launch")
     seeds = models.JSONField(default=list, blank=True)
     twin = models.OneToOneField("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="twin_of")
@@ -142,6 +144,7 @@ class Run(models.Model):
     tokens_out = models.PositiveBigIntegerField(default=0)
     cost_usd = models.DecimalField(max_digits=12, decimal_places=6, default=0)
     cost_unknown = models.BooleanField(default=False)
+    cost_estimated = models.BooleanField(default=False, help_text="some server counted no tokens")
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="runs")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -9,7 +9,7 @@ MACHINE: tuple[str, ...] = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "X
 MACHINE += ("PRAGMA_MEASUREMENTS", "PRAGMA_LOCKS")
 BROKER = ("REDIS_URL",)
 DATABASE = ("DATABASE_URL", "PRAGMA_VAR")
-KEY = ("PRAGMA_KEY",)
+KEY = ("PRAGMA_KEY", "PRAGMA_OLD_KEYS")
 WEB = ("PRAGMA_ALLOWED_HOSTS", "PRAGMA_TRUSTED_ORIGINS", "PRAGMA_HTTPS", "PRAGMA_DEBUG")
 MAIL = ("EMAIL_URL", "EMAIL_*", "DEFAULT_FROM_EMAIL")
 # Credentials and addresses as model providers' own clients and litellm read them, and the way out to them.

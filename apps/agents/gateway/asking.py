@@ -80,18 +80,19 @@ class Gateway:
             raise CallFailed(Fault.LIMIT, str(over)) from None
         hearing = _Hearing(self.settings, question, self.scrubber, say)
         failure: str | None = "The call was ended."
+        fault: Fault | None = None
         try:
             answer = hearing.hear(self._heed)
             failure = None
             return answer
         except CallFailed as failed:
-            failure = str(failed)
+            failure, fault = str(failed), failed.fault
             raise
         except Stopped as stopped:
             failure, stopped.usage, stopped.text = str(stopped), hearing.usage, hearing.said
             raise
         finally:
-            self._purse.settle(token, hearing.call(failure))
+            self._purse.settle(token, hearing.call(failure, fault))
 
     def _pause(self, failed: CallFailed, tried: int) -> float | None:
         """Seconds until the next try, or None where there is none."""
@@ -163,7 +164,7 @@ class _Hearing:
         self._finish = self._stream.finish
         return self._checked()
 
-    def call(self, failure: str | None) -> Call:
+    def call(self, failure: str | None, fault: Fault | None) -> Call:
         """The try as accounts keep it."""
         messages = tuple(
             Message(message.role, self._scrubber.without_secrets(message.text)) for message in self._question.messages
@@ -176,6 +177,7 @@ class _Hearing:
             failure is None and not self.why_cut,
             self.usage,
             failure,
+            fault.value if fault is not None else None,
         )
 
     def _checked(self) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.agents.gateway.settings import ModelSettings
@@ -69,18 +69,39 @@ class Terms:
         return tokens_in * self.usd_in + tokens_out * self.usd_out
 
 
+@dataclass(frozen=True)
+class Listed:
+    """What litellm's list says of a model, None where it says nothing; prices are USD a token."""
+
+    context_tokens: int | None
+    answer_tokens: int | None
+    usd_in: float | None
+    usd_out: float | None
+
+
+def listed(name: str, api_base: str | None) -> Listed:
+    """The list's entry of that model at that address."""
+    entry = _listed(ModelSettings(name, api_base))
+    return Listed(
+        _whole(entry.get("max_input_tokens")),
+        _whole(entry.get("max_output_tokens")),
+        _price(entry, "input_cost_per_token"),
+        _price(entry, "output_cost_per_token"),
+    )
+
+
 def terms(settings: ModelSettings) -> Terms:
     """The settings' own terms, and litellm's list for what they leave open."""
-    listed = _listed(settings)
-    context = settings.context_tokens or _whole(listed.get("max_input_tokens")) or UNKNOWN_CONTEXT
-    longest = _whole(listed.get("max_output_tokens")) or MOST_ANSWER
+    known = listed(settings.name, settings.api_base)
+    context = settings.context_tokens or known.context_tokens or UNKNOWN_CONTEXT
+    longest = known.answer_tokens or MOST_ANSWER
     # Half of a small context for the answer: a kernel is about as long as the best version that is shown in the prompt.
     answer = min(settings.answer_tokens or min(longest, MOST_ANSWER), max(1, context // 2))
     own = settings.usd_per_million_in is not None and settings.usd_per_million_out is not None
     if own:
         prices = (settings.usd_per_million_in or 0.0) / 1e6, (settings.usd_per_million_out or 0.0) / 1e6
         return Terms(context, answer, *prices)
-    return Terms(context, answer, _price(listed, "input_cost_per_token"), _price(listed, "output_cost_per_token"))
+    return Terms(context, answer, known.usd_in, known.usd_out)
 
 
 def usage_of(settings: ModelSettings, counted: Any, seconds: float) -> Usage:
@@ -93,7 +114,21 @@ def usage_of(settings: ModelSettings, counted: Any, seconds: float) -> Usage:
             cost = sum(litellm().cost_per_token(model=bare, custom_llm_provider=provider, usage_object=counted))
         except Exception:  # a list that knows a price and can't apply it: the plain product stands
             logging.getLogger(__name__).info("No discounts known for %s", settings.name)
-    return Usage(seconds, settings.name, tokens_in, tokens_out, cost)
+    return Usage(
+        seconds,
+        settings.name,
+        tokens_in,
+        tokens_out,
+        cost,
+        tokens_cached=_detail(counted, "prompt_tokens_details", "cached_tokens"),
+        tokens_reasoning=_detail(counted, "completion_tokens_details", "reasoning_tokens"),
+    )
+
+
+def _detail(counted: Any, of: str, name: str) -> int | None:
+    """A part of the tokens, where the server tells it."""
+    value = getattr(getattr(counted, of, None), name, None)
+    return int(value) if isinstance(value, int) else None
 
 
 def estimated(settings: ModelSettings, asked: int, answered: int, seconds: float) -> Usage:
@@ -113,8 +148,7 @@ def added(one: Usage, other: Usage) -> Usage:
     """Two calls as one; what is unknown of either is unknown of both, except for calls never made."""
     if one.model is None or other.model is None:
         called = other if one.model is None else one
-        return Usage(one.seconds + other.seconds, called.model, called.tokens_in, called.tokens_out, called.cost_usd,
-                     called.estimated)  # fmt: skip
+        return replace(called, seconds=one.seconds + other.seconds)
     return Usage(
         one.seconds + other.seconds,
         other.model,
@@ -122,11 +156,18 @@ def added(one: Usage, other: Usage) -> Usage:
         _sum(one.tokens_out, other.tokens_out),
         None if one.cost_usd is None or other.cost_usd is None else one.cost_usd + other.cost_usd,
         one.estimated or other.estimated,
+        _told(one.tokens_cached, other.tokens_cached),
+        _told(one.tokens_reasoning, other.tokens_reasoning),
     )
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else one + other
+
+
+def _told(one: int | None, other: int | None) -> int | None:
+    """The sum of what was told; a call that told nothing counts as none of it."""
+    return None if one is None and other is None else (one or 0) + (other or 0)
 
 
 def _listed(settings: ModelSettings) -> dict[str, Any]:

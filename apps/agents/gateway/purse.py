@@ -34,7 +34,8 @@ class Question:
 class Call:
     """One call as it came out, for whoever keeps accounts and for people who want to read it. Free of secrets.
 
-    `failure` is None where an answer came; `complete` says that it came to its own end.
+    `failure` is None where an answer came; `complete` says that it came to its own end. `fault` names what was wrong
+    (`apps.agents.gateway.faults.Fault`); where it is None and `failure` is not, we ended the call ourselves.
     """
 
     model: str
@@ -44,6 +45,7 @@ class Call:
     complete: bool
     usage: Usage
     failure: str | None = None
+    fault: str | None = None
 
 
 class OverLimit(Exception):

@@ -15,6 +15,8 @@ class ModelSettings:
     `name` is litellm's: PROVIDER/MODEL, with `openai/` for any server that speaks OpenAI's protocol; `api_base` is that
     server's address up to `/v1`. Without a `key` none is sent. Where `context_tokens`, `answer_tokens` and the prices (USD
     for a million tokens) are None, litellm's own list is asked; what it doesn't know either stays unknown.
+    `label` is what the team calls the model (else its name). `temperatures` are the Coder's for an iteration's candidates in
+    order, the last one repeated; `temperature`, where set, is used for every question, as some models take one only.
     `read_seconds` is the longest silence, `wall_seconds` the longest call, `longest_wait_seconds` the longest pause that
     a server may ask for before the next of `tries`.
     """
@@ -27,10 +29,17 @@ class ModelSettings:
     usd_per_million_in: float | None = None
     usd_per_million_out: float | None = None
     temperature: float | None = None
+    temperatures: tuple[float, ...] = ()
     read_seconds: float = 300.0  # some models reason for minutes without a word
     wall_seconds: float = 1200.0
     tries: int = 5
     longest_wait_seconds: float = 120.0
+    label: str = ""
+
+    @property
+    def called(self) -> str:
+        """What people call it."""
+        return self.label or self.name
 
     @property
     def address(self) -> str:

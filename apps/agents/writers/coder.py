@@ -18,15 +18,16 @@ class ModelCoder:
     """Writes and repairs candidates by asking a model (`apps.agents.ports.Coder`)."""
 
     def __init__(self, gateway: Gateway) -> None:
-        self.name = gateway.settings.name
+        self.name = gateway.settings.called
         self._gateway = gateway
+        self._temperatures = gateway.settings.temperatures or _TEMPERATURES
 
     def write(self, brief: Brief, say: Say) -> Writing:
         """See `apps.agents.ports.Coder.write`."""
         history = brief.history
         base = history.attempt(brief.advice.base if brief.advice is not None else history.best)
         messages = questions.to_write(brief, base, self._room)
-        temperature = _TEMPERATURES[min(brief.slot, len(_TEMPERATURES) - 1)]
+        temperature = self._temperature(brief.slot)
         purpose = f"write {brief.iteration}.{brief.slot}"
         talk = Conversation(self._gateway, messages, purpose, temperature, say)
         return self._written(talk, brief.assignment, history, base)
@@ -34,10 +35,13 @@ class ModelCoder:
     def repair(self, brief: Brief, failed: Attempt, say: Say) -> Writing:
         """See `apps.agents.ports.Coder.repair`."""
         messages = questions.to_repair(brief, failed, self._room)
-        temperature = _TEMPERATURES[min(failed.repair, len(_TEMPERATURES) - 1)]
+        temperature = self._temperature(failed.repair)
         purpose = f"repair {brief.iteration}.{brief.slot}.{failed.repair + 1}"
         talk = Conversation(self._gateway, messages, purpose, temperature, say)
         return self._written(talk, brief.assignment, brief.history, failed)
+
+    def _temperature(self, place: int) -> float:
+        return self._temperatures[min(place, len(self._temperatures) - 1)]
 
     @property
     def _room(self) -> int:
