@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.runs.views.compare import compare, compare_runs
+from apps.runs.views.compare import compare, compare_runs, compare_versions
 from apps.runs.views.launch import launch, preview
 from apps.runs.views.problems import problem, problem_source, problems
 from apps.runs.views.run import log_download, order, part, run
@@ -28,6 +28,7 @@ urlpatterns = [
     path("runs/<int:pk>/v<int:number>.py", version_source, name="version-source"),
     path("compare/", compare, name="compare"),
     path("compare/runs/", compare_runs, name="compare-runs"),
+    path("compare/versions/", compare_versions, name="compare-versions"),
     path("problems/", problems, name="problems"),
     path("problems/<slug:slug>/", problem, name="problem"),
     path("problems/<slug:slug>.py", problem_source, name="problem-source"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.runs.models import Run, Version
-from apps.runs.presentation import extensions, figures
+from apps.runs.presentation import extensions, figures, version_page
 from apps.runs.presentation.advice import AdviceCard, cards
 from apps.runs.presentation.measured import Measured, measured
 from apps.runs.presentation.runs_table import RunRow
@@ -124,6 +124,30 @@ def verdict(left: Side, right: Side) -> str:
     if b_low > a_high or b_high < a_low:  # type: ignore[operator]
         return f"{right.name} is {ratio} as fast as {left.name}, beyond noise (their intervals don't meet)."
     return f"{ratio}: within noise (their intervals overlap)."
+
+
+@dataclass(frozen=True)
+class Environments:
+    """Where both sides were measured: what differs, and what is the same."""
+
+    differ: tuple[Fact, ...]
+    same: tuple[Fact, ...]
+
+
+def environments(left: Side, right: Side) -> Environments:
+    """Isolation, device, compiler, threads and whatever else the evaluations say of it; how long judging took left out."""
+    a = dict(_measured_in(left))
+    b = dict(_measured_in(right))
+    rows = [
+        Fact(name, a.get(name, figures.NOT_KNOWN), b.get(name, figures.NOT_KNOWN), a.get(name) != b.get(name))
+        for name in dict.fromkeys([*a, *b])
+    ]
+    return Environments(tuple(row for row in rows if row.differs), tuple(row for row in rows if not row.differs))
+
+
+def _measured_in(side: Side) -> list[tuple[str, str]]:
+    rows = version_page.environment(side.measured.evaluation) if side.measured else []
+    return [(name, words) for name, words in rows if not name.startswith("seconds")]
 
 
 def candidates_for(version: Version) -> list[Version]:

@@ -14,6 +14,9 @@ _CONTEXT = 3
 _WORDS = re.compile(r"""\"[^\"\s]*\"|\w+|\s+|[^\w\s]""")
 # Below this likeness marking words would paint the whole line.
 _ALIKE = 0.35
+# Comparing every line with every other takes seconds beyond this; frequent lines are then no anchors (difflib's own rule).
+_EVERY_LINE = 1500
+_LONGEST_FOR_WORDS = 500  # characters: generated tables are one line of thousands
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def diff(left: str, right: str) -> Diff:
     a, b = left.splitlines(), right.splitlines()
     stretches: list[Stretch] = []
     added = removed = 0
-    codes = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    codes = _opcodes(a, b)
     for place, (tag, a0, a1, b0, b1) in enumerate(codes):
         if tag == "equal":
             stretches += _unchanged(a[a0:a1], a0, b0, first=place == 0, last=place == len(codes) - 1)
@@ -62,6 +65,22 @@ def diff(left: str, right: str) -> Diff:
         added, removed = added + b1 - b0, removed + a1 - a0
         stretches.append(Stretch(tuple(_changed(a[a0:a1], a0, b[b0:b1], b0))))
     return Diff(tuple(stretches), added, removed)
+
+
+def _opcodes(a: Sequence[str], b: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """How `a` becomes `b`. What both begin and end with is found at once, only what lies between is searched."""
+    head = 0
+    while head < min(len(a), len(b)) and a[head] == b[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(a), len(b)) - head and a[-1 - tail] == b[-1 - tail]:
+        tail += 1
+    within_a, within_b = a[head : len(a) - tail], b[head : len(b) - tail]
+    frequent = max(len(within_a), len(within_b)) > _EVERY_LINE
+    codes = [("equal", 0, head, 0, head)] if head else []
+    for tag, a0, a1, b0, b1 in difflib.SequenceMatcher(None, within_a, within_b, autojunk=frequent).get_opcodes():
+        codes.append((tag, a0 + head, a1 + head, b0 + head, b1 + head))
+    return [*codes, ("equal", len(a) - tail, len(a), len(b) - tail, len(b))] if tail else codes
 
 
 def _unchanged(lines: Sequence[str], a0: int, b0: int, *, first: bool, last: bool) -> Iterator[Stretch]:
@@ -95,6 +114,8 @@ def _changed(a: Sequence[str], a0: int, b: Sequence[str], b0: int) -> Iterator[L
 
 
 def _words(old: str, new: str) -> tuple[SafeString, SafeString]:
+    if max(len(old), len(new)) > _LONGEST_FOR_WORDS:
+        return escape(old), escape(new)
     a, b = _WORDS.findall(old), _WORDS.findall(new)
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     if matcher.ratio() < _ALIKE:

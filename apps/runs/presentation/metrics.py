@@ -67,6 +67,7 @@ class MetricRow:
     beyond_noise: bool | None
     source: str
     why_noise: str = ""
+    better: str = ""  # more, less, or empty for a fact that is no merit
 
 
 def label_of(name: str) -> str:
@@ -127,6 +128,7 @@ def _row(name: str, before: Metric | None, after: Metric | None, spread: float) 
         beyond_noise=beyond,
         source=shown.source,
         why_noise=why,
+        better={1: "more", -1: "less", 0: ""}[better_when(name)],
     )
 
 

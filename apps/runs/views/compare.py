@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from apps.people.permissions import Action
 from apps.runs.models import Run
-from apps.runs.presentation import charts, comparison, extensions, metrics
+from apps.runs.presentation import charts, comparison, extensions, metrics, versions_table
 from apps.runs.presentation.diffs import diff
 from apps.runs.presentation.runs_table import rows_of
 from apps.runs.views.asking import person_who_may
@@ -45,7 +45,8 @@ def compare(request: HttpRequest) -> HttpResponse:
         "facts": comparison.facts(left, right),
         "rows": metrics.rows_against(before, after),
         "diff": diff(left.source, right.source),
-        "view": "unified" if request.GET.get("view") == "unified" else "split",
+        "view": request.GET["view"] if request.GET.get("view") in ("unified", "split") else "auto",
+        "environments": comparison.environments(left, right) if left.measured and right.measured else None,
         "roofline_chart": roofs,
         "roofline_data": asdict(roofs) if roofs else None,
     }
@@ -72,3 +73,21 @@ def compare_runs(request: HttpRequest) -> HttpResponse:
         ),
     }
     return render(request, "compare/runs.html", context)
+
+
+def compare_versions(request: HttpRequest) -> HttpResponse:
+    """Versions `v` (each RUN.NUMBER) of one problem as a table, each held against the first."""
+    person_who_may(request, Action.VIEW)
+    keys = [key for part in request.GET.getlist("v") for key in part.split(",")]
+    shown = versions_table.columns(keys)
+    rows = versions_table.figures_of(shown)
+    context = {
+        "columns": shown,
+        "rows": [row for row in rows if row.differs],
+        "same": [row for row in rows if not row.differs],
+        "environment": versions_table.environment_of(shown),
+        "problem": shown[0].measured.version.run.problem if shown else None,
+        "candidates": comparison.candidates_for(shown[0].measured.version) if shown else [],
+        "most": versions_table.MOST,
+    }
+    return render(request, "compare/versions.html", context)
