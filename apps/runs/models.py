@@ -119,6 +119,7 @@ class Run(models.Model):
     seeds = models.JSONField(default=list, blank=True)
     twin = models.OneToOneField("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="twin_of")
     notes = models.TextField(blank=True)
+    tags = models.CharField(max_length=300, blank=True, help_text="words, each with a blank before and behind it")
     imported = models.JSONField(
         null=True, blank=True, help_text="apps.runs.transcripts.Imported: the run came out of a transcript"
     )
@@ -320,6 +321,41 @@ class JournalEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.key}"
+
+
+class Exchange(models.Model):
+    """One call of a model as a person may want to read it: what was asked and what came, free of secrets.
+
+    `content` is `apps.runs.exchanges.Told` as JSON, compressed with zlib.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="exchanges")
+    step = models.CharField(max_length=60)
+    content = models.BinaryField()
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering: ClassVar = ["id"]
+        indexes: ClassVar = [models.Index(fields=["run", "step"], name="exchanges_of_step")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.step}"
+
+
+class SavedView(models.Model):
+    """A list of runs that a person wants to see again: the query of its address under a name."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=60)
+    query = models.CharField(max_length=1000, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["owner", "name"], name="saved_view_of_person")]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Hint(models.Model):
