@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from apps.kernels.plain import Plain
 
@@ -42,6 +43,41 @@ class Ceilings:
     seconds: float = 0.0
 
 
+class IsolationLevel(StrEnum):
+    """How well a host keeps foreign code in. What each level promises is `guarantee`."""
+
+    FULL = "full"
+    PARTIAL = "partial"
+    WEAK = "weak"
+
+    @property
+    def guarantee(self) -> str:
+        """What foreign code can and can't do at this level, in a sentence or two."""
+        return _GUARANTEES[self]
+
+    def at_least(self, other: IsolationLevel) -> bool:
+        """Whether this level promises all that the other one does."""
+        order = list(IsolationLevel)
+        return order.index(self) <= order.index(other)
+
+
+_GUARANTEES = {
+    IsolationLevel.FULL: (
+        "Foreign code lives in a file system, a process table and a network of its own in which nothing of the host can be "
+        "named, behind system-call filters in two phases; its processes can't outlive the judgement."
+    ),
+    IsolationLevel.PARTIAL: (
+        "Foreign code can't open files but the system's and Python's, reach a network or touch another process, because the "
+        "kernel refuses it; it shares the host's process table, and file names can be guessed at."
+    ),
+    IsolationLevel.WEAK: (
+        "Foreign code can read what the judge's user can, or reach other processes or the network. Only for code that "
+        "somebody has read, or on a machine that holds nothing else."
+    ),
+}
+DEFAULT_REQUIRED = IsolationLevel.PARTIAL
+
+
 @dataclass(frozen=True)
 class Isolation:
     """One thing a jail may enforce here: whether it does, and by what or why not."""
@@ -64,7 +100,10 @@ class DeviceReport:
 
 @dataclass(frozen=True)
 class HostReport:
-    """A host: what runs there and how well it can judge. `isolation_level` is full, partial or weak."""
+    """A host: what runs there and how well it can judge. `isolation_level` is an `IsolationLevel`.
+
+    Below `isolation_required`, which the host's own setting says, candidates are refused until an admin allows them.
+    """
 
     cpu_model: str
     cores: int
@@ -81,7 +120,27 @@ class HostReport:
     counters_detail: str
     noise: dict[str, float] = field(default_factory=dict)  # A/A: kind of call -> sd of the median log ratio
     environment: dict[str, Plain] = field(default_factory=dict)
+    isolation_required: str = DEFAULT_REQUIRED.value
     schema: int = SCHEMA
+
+    @property
+    def isolates_enough(self) -> bool:
+        """Whether candidates may run there without anybody's leave."""
+        try:
+            return IsolationLevel(self.isolation_level).at_least(IsolationLevel(self.isolation_required))
+        except ValueError:  # a level that this version doesn't know
+            return False
+
+    @property
+    def isolation_guarantee(self) -> str:
+        """What its level promises, empty for a level that this version doesn't know."""
+        known = self.isolation_level in list(IsolationLevel)
+        return IsolationLevel(self.isolation_level).guarantee if known else ""
+
+    @property
+    def missing_isolation(self) -> tuple[Isolation, ...]:
+        """What it does not enforce."""
+        return tuple(row for row in self.isolation if not row.enforced)
 
     def roof(self, mix: str, working_set_bytes: int, threads: int | None = None) -> float | None:
         """GB/s measured here for the nearest working set not smaller than the one asked for, or None if never measured."""

@@ -14,8 +14,8 @@ from apps.kernels.host.devices import devices
 from apps.kernels.host.processor import cpu_quota, processor, read_text, usable_memory
 from apps.kernels.host.store import measurements_directory, read_measurement
 from apps.kernels.host.toolchains import host_compiler, toolchains, torch_version
-from apps.kernels.jail.isolation import isolation, isolation_level
-from apps.kernels.machine import Ceilings, HostReport
+from apps.kernels.jail.isolation import isolation, isolation_level, required_level
+from apps.kernels.machine import Ceilings, HostReport, IsolationLevel
 from apps.kernels.plain import Plain
 
 
@@ -46,12 +46,22 @@ def host_report(*, quick: bool = False, observe: Callable[[Progress], None] = la
         torch=torch,
         ceilings=measured,
         isolation=isolation(),
-        isolation_level=isolation_level(),
+        isolation_level=isolation_level().value,
+        isolation_required=_required(environment).value,
         counters=counters.available,
         counters_detail=counters.detail,
         noise=stored_noise(),
         environment=environment,
     )
+
+
+def _required(environment: dict[str, Plain]) -> IsolationLevel:
+    """The level this host asks for; the strictest where its setting can't be read, which `environment` then says."""
+    try:
+        return required_level()
+    except ValueError as wrong:
+        environment["isolation_setting"] = str(wrong)
+        return IsolationLevel.FULL
 
 
 def host_environment() -> dict[str, Plain]:

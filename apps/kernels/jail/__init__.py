@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.kernels.jail.channel import Channel, ChannelBroken, ChannelForged, ChannelTimeout
-from apps.kernels.jail.isolation import best_mode, compilers, isolation, isolation_level
+from apps.kernels.jail.isolation import best_mode, compilers, isolation, isolation_level, refusal, required_level
 from apps.kernels.jail.jailed import Ended, Jailed, JailFailed
 from apps.kernels.jail.limits import Limits
 from apps.kernels.jail.zygote import Zygote, ZygoteFailed
@@ -23,4 +23,6 @@ __all__ = [
     "compilers",
     "isolation",
     "isolation_level",
+    "refusal",
+    "required_level",
 ]

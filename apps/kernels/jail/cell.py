@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import dataclass
 
-from apps.kernels.jail import landlock, limits, namespaces, seccomp, syscalls
+from apps.kernels.jail import landlock, limits, namespaces, seccomp, starts, syscalls
 from apps.kernels.jail.limits import Limits
 
 MODES = ("root", "user", "light")
@@ -14,7 +15,11 @@ LIGHT_PROC = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/pr
 
 @dataclass(frozen=True)
 class Cell:
-    """How to lock in: `mode` is root, user or light; `place` a host directory of its own; `owner` the user to become."""
+    """How to lock in: `mode` is root, user or light; `place` a host directory of its own; `owner` the user to become.
+
+    In light mode an `owner` below 0 leaves the user as it is; `others` are tasks that the kernel counts along with the
+    jail's (see `limits.apply`).
+    """
 
     mode: str
     place: str
@@ -22,6 +27,7 @@ class Cell:
     read_only: tuple[str, ...]
     limits: Limits
     perturb: int = 0
+    others: int = 0
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -57,8 +63,11 @@ def set_allocator(perturb: int) -> None:
         syscalls.mallopt(syscalls.M_PERTURB, perturb)
 
 
-def lock_in(cell: Cell) -> None:
-    """Everything between the fork and foreign code. Raises OSError where the host can't do what the mode asks."""
+def lock_in(cell: Cell, keeper: int) -> None:
+    """Everything between the fork and foreign code. Raises OSError where the host can't do what the mode asks.
+
+    `keeper` is a socket on which the keeper is handed the say over exec and fork, and which is closed then.
+    """
     has_proc = True
     if cell.mode != "light":
         disk, owner = cell.limits.disk_bytes, _owner_inside(cell)
@@ -67,9 +76,9 @@ def lock_in(cell: Cell) -> None:
     os.umask(0o077)
     set_environment(cell)
     set_allocator(cell.perturb)
-    limits.apply(cell.limits)
+    limits.apply(cell.limits, cell.others)
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-    if cell.mode == "root":
+    if cell.mode == "root" or (cell.mode == "light" and cell.owner >= 0):
         os.setgroups([])
         os.setresgid(cell.owner, cell.owner, cell.owner)
         os.setresuid(cell.owner, cell.owner, cell.owner)
@@ -82,6 +91,16 @@ def lock_in(cell: Cell) -> None:
     landlock.restrict(readable, (cell.work,), namespaces.DEVICES)
     if syscalls.SUPPORTED:
         seccomp.close_dangerous(os.getpid() if cell.mode == "light" else None)
+        _hand_over_starts(keeper)
+    os.close(keeper)
+
+
+def _hand_over_starts(keeper: int) -> None:
+    listener = seccomp.watch_starts() if starts.supported() else None
+    if listener is not None:
+        with socket.socket(fileno=os.dup(keeper)) as end:
+            socket.send_fds(end, [b"."], [listener])
+        os.close(listener)
 
 
 def _owner_inside(cell: Cell) -> int:

@@ -9,6 +9,7 @@ import select
 import shutil
 import signal
 import socket
+import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +23,25 @@ OUTPUT_KEPT = 64 << 10
 LOCK_SECONDS = 20.0
 
 
+def remove_place(place: str) -> None:
+    """Remove a directory that hostile code has filled; nothing is followed, and depth is no obstacle."""
+    try:
+        shutil.rmtree(place, ignore_errors=True)
+    except RecursionError:  # directories nested deeper than Python's own removal goes
+        command = ["rm", "-rf", "--one-file-system", "--", place]
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
 class JailFailed(Exception):
     """The jail itself could not be set up: the host's fault, never the candidate's."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a jailed process ended: exit code or signal, whether for lack of memory or time, CPU seconds, peak KiB."""
+    """How a jailed process ended: exit code or signal, whether for lack of memory or time, CPU seconds, peak KiB.
+
+    `over` names the limit for which its keeper or the kernel killed it: memory, disk or time; "" for none.
+    """
 
     code: int | None
     signal: int | None
@@ -36,6 +49,7 @@ class Ended:
     timed_out: bool
     cpu_seconds: float = 0.0
     peak_kib: int = 0
+    over: str = ""
 
     @property
     def words(self) -> str:
@@ -44,6 +58,8 @@ class Ended:
             return "ran out of time"
         if self.out_of_memory:
             return "ran out of memory"
+        if self.over == "disk":
+            return "filled its private directory"
         if self.signal:
             return f"killed by {signal.Signals(self.signal).name}"
         return f"left with exit code {self.code}"
@@ -64,6 +80,7 @@ class Jailed:
     ) -> None:
         self.keeper = keeper
         self.pid = 0
+        self.starts_watched = False  # whether its keeper is asked about every exec and fork
         self.channel = Channel(channel)
         self.limits = limits
         self.ended: Ended | None = None
@@ -74,6 +91,7 @@ class Jailed:
         self._place = place
         self._mode = mode
         self._timed_out = False
+        self._last: dict[str, Plain] = {}
         self._closed = False
         self._deadline = time.monotonic() + limits.wall_seconds
         os.set_blocking(output, False)
@@ -82,6 +100,7 @@ class Jailed:
         """Wait until it is locked in, then hand it what to do. Raises `JailFailed`."""
         try:
             first = self._status_line(LOCK_SECONDS)
+            self.starts_watched = bool(first.get("starts_watched"))
             self.pid = int(first["pid"]) if "pid" in first else 0
             locked = self.channel.receive(LOCK_SECONDS) if self.pid else {}
         except (ChannelBroken, ChannelTimeout, ValueError) as problem:
@@ -92,6 +111,16 @@ class Jailed:
             self.close()
             raise JailFailed(str(first.get("failed") or locked.get("error") or "the jail did not close"))
         self.channel.send(payload)
+
+    def end_build(self) -> None:
+        """No exec and no fork from here on, whatever the process has made of itself: its keeper refuses them.
+
+        Where the kernel asks no keeper (`starts_watched` is false) only the process's own filter holds it. If it has
+        ended meanwhile, `wait` says so.
+        """
+        with contextlib.suppress(ChannelBroken, ChannelTimeout, OSError):
+            self._status.sendall(b"judged")
+            self._last = self._status_line(10.0)
 
     # -- talking ---------------------------------------------------------------------------------------------------
 
@@ -177,27 +206,32 @@ class Jailed:
         if self.ended is not None:
             return self.ended
         try:
-            end = self._status_line(timeout)
+            end = self._end_line(timeout)
         except ChannelTimeout:
             self._timed_out = True
             self.kill()
             end = self._last_words()
         except (ChannelBroken, ValueError):
             end = {}
-        code = end.get("code")
+        code, over = end.get("code"), str(end.get("over", ""))
         self.ended = Ended(
             code=code if isinstance(code, int) and code >= 0 else None,
             signal=-code if isinstance(code, int) and code < 0 else None,
-            out_of_memory=self._looks_out_of_memory(code),
-            timed_out=self._timed_out or code == -int(signal.SIGXCPU),
+            out_of_memory=over == "memory" or self._looks_out_of_memory(code),
+            timed_out=self._timed_out or over == "time" or code == -int(signal.SIGXCPU),
             cpu_seconds=float(end.get("cpu", 0.0)),
             peak_kib=int(end.get("rss", 0)),
+            over=over,
         )
         return self.ended
 
+    def _end_line(self, timeout: float) -> dict[str, Plain]:
+        """What the keeper says of the end; it may have come while something else was awaited."""
+        return self._last if "code" in self._last else self._status_line(timeout)
+
     def _last_words(self) -> dict[str, Plain]:
         try:
-            return self._status_line(5.0)
+            return self._end_line(5.0)
         except (ChannelBroken, ChannelTimeout, ValueError):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.keeper, signal.SIGKILL)
@@ -222,7 +256,7 @@ class Jailed:
         self.channel.close()
         self._status.close()
         os.close(self._output_fd)
-        shutil.rmtree(self._place, ignore_errors=True)
+        remove_place(self._place)
 
     def __enter__(self) -> Jailed:
         return self

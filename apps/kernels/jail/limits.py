@@ -13,8 +13,9 @@ GIB = 1 << 30
 class Limits:
     """Bounds of one jailed process and its children.
 
-    `memory_bytes` bounds address space; torch alone maps about one GiB. `file_bytes` bounds one file, `disk_bytes` the
-    private file system (where namespaces give one). `cpu_seconds` is processor time over all threads.
+    `memory_bytes` bounds the address space of each process (torch alone maps about one GiB) and the memory of all of them
+    together. `file_bytes` bounds one file, `disk_bytes` the private directory. `cpu_seconds` is processor time over all
+    threads of a process.
     """
 
     memory_bytes: int = 8 * GIB
@@ -26,15 +27,21 @@ class Limits:
     disk_bytes: int = GIB
 
 
-def apply(limits: Limits) -> None:
-    """Set this process's resource limits; what a host already bounds more tightly stays."""
+def apply(limits: Limits, others: int = 0) -> None:
+    """Set this process's resource limits; what a host already bounds more tightly stays.
+
+    `others` are tasks outside the jail that the kernel counts along, where the jail shares its user with them.
+    """
     wanted = (
         (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_CPU, limits.cpu_seconds),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_NOFILE, limits.files),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NPROC, limits.processes),
+        (resource.RLIMIT_CORE, 1),  # see seccomp.RLIMIT_CORE
+        (resource.RLIMIT_NPROC, limits.processes + others),
+        (resource.RLIMIT_SIGPENDING, 1024 + others),
+        (resource.RLIMIT_NICE, 0),
+        (resource.RLIMIT_RTPRIO, 0),
         (resource.RLIMIT_MEMLOCK, 8 << 20),
         (resource.RLIMIT_MSGQUEUE, 0),
     )

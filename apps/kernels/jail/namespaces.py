@@ -60,6 +60,7 @@ def build_root(place: str, read_only: Sequence[str], disk_bytes: int, owner: int
     if os.getpid() != 1 or _mounts_of_this_process() == _FIRST_MOUNTS:
         # Going on would take the root away from every process of this machine.
         raise OSError(errno.EPERM, "a root is built in a mount namespace of its own only")
+    os.umask(0o022)  # whatever the judge's own: another user must find its way through what is made here
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
     root = Path(place)

@@ -2,8 +2,7 @@
 
 Started by exec with an empty environment (what it never had can't leak from /proc). Its only tie to the judge is a
 socket: when that closes, however the judge died, it kills what it forked and leaves. Between it and each jailed
-process stands a *keeper*, which locks nothing in but itself waits, reports how the process ended, and takes the whole
-tree down with it.
+process stands a *keeper* (see `keeper`).
 """
 
 from __future__ import annotations
@@ -21,16 +20,18 @@ import time
 import traceback
 from typing import Any
 
-from apps.kernels.jail import namespaces, syscalls
+from apps.kernels.jail import cgroups, namespaces, starts, syscalls, tree
 from apps.kernels.jail.cell import Cell, lock_in
 from apps.kernels.jail.channel import Channel
+from apps.kernels.jail.keeper import Keeper, take_down
 from apps.kernels.jail.limits import Limits
 from apps.kernels.plain import from_plain
 
 MESSAGE = 1 << 16
 LAST_SECONDS = 3.0  # for keepers to take down their trees once the judge is gone
-# Descriptors of a job, in the order the judge sends them; files of its own follow.
-CHANNEL, STATUS, OUTPUT, FIRST_FILE = 0, 1, 2, 3
+# Descriptors of a job, in the order the judge sends them; then the doors of its control groups, the count of their kills
+# for want of memory (where the job has one), and files of its own.
+CHANNEL, STATUS, OUTPUT, FIRST_MORE = 0, 1, 2, 3
 
 
 def main(control_fd: int) -> None:
@@ -40,7 +41,7 @@ def main(control_fd: int) -> None:
     code_root = sys.path.pop()  # the boot line put it last; jailed code has no business there
     report = _import_everything(code_root)
     control.send(json.dumps({"ready": True, **report}).encode())
-    children: set[int] = set()
+    children: dict[int, list[str]] = {}  # keepers, and the control groups of what they keep
     processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     waiting = select.poll()
     waiting.register(control.fileno(), select.POLLIN)
@@ -58,7 +59,9 @@ def main(control_fd: int) -> None:
     while children and time.monotonic() < deadline:
         _reap(children, processes)
         time.sleep(0.01)
-    _take_down(processes)
+    take_down(processes)
+    for groups in children.values():
+        cgroups.remove(groups)
     os._exit(0)
 
 
@@ -75,7 +78,7 @@ def _import_everything(code_root: str) -> dict[str, Any]:
     return {"torch": torch.__version__, "threads": threads}
 
 
-def _serve(control: socket.socket, job: dict[str, Any], descriptors: list[int], children: set[int]) -> None:
+def _serve(control: socket.socket, job: dict[str, Any], descriptors: list[int], children: dict[int, list[str]]) -> None:
     if "preload" in job:
         for name in job["preload"]:
             importlib.import_module(name)
@@ -92,31 +95,34 @@ def _serve(control: socket.socket, job: dict[str, Any], descriptors: list[int], 
     for descriptor in descriptors:
         os.close(descriptor)
     if child > 0:
-        children.add(child)
+        children[child] = job["directories"]
         control.send(json.dumps({"keeper": child}).encode())
 
 
-def _reap(children: set[int], processes: int) -> None:
+def _reap(children: dict[int, list[str]], processes: int) -> None:
     """Bury keepers that have ended, and kill what a keeper that was killed has left to this process."""
     for child in list(children):
         with contextlib.suppress(ChildProcessError):
             ended, _ = os.waitpid(child, os.WNOHANG)
             if ended == 0:
                 continue
-            for left in _children_of(os.getpid(), processes):
+            for left in tree.children_of(os.getpid(), processes):
                 if left not in children:
                     os.kill(left, signal.SIGKILL)
                     os.waitpid(left, 0)
-        children.discard(child)
+        cgroups.remove(children.pop(child))
 
 
 def _keep(job: dict[str, Any], descriptors: list[int]) -> None:
-    """The keeper's life: separate, fork the jailed process, wait for its end, report, take down what is left."""
+    """The keeper's life: separate, fork the jailed process, keep it, take down what is left."""
     status = socket.socket(fileno=descriptors[STATUS])
     processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        zygote = os.getppid()
         signal.signal(signal.SIGTERM, _leave)
         syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != zygote:
+            _leave(0, None)
         syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
         os.setsid()
         cell = Cell(
@@ -126,28 +132,31 @@ def _keep(job: dict[str, Any], descriptors: list[int]) -> None:
             read_only=tuple(job["read_only"]),
             limits=from_plain(Limits, job["limits"]),
             perturb=job["perturb"],
+            others=_counted_along(job["mode"], job["owner"], processes),
         )
         if cell.mode == "root":
             namespaces.separate_as_root()
         elif cell.mode == "user":
             namespaces.separate_as_user()
             syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGTERM)
+        mine, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             status.detach()
-            _become(job, cell, descriptors)
-        for index in (CHANNEL, OUTPUT, *range(FIRST_FILE, len(descriptors))):
-            os.close(descriptors[index])
-        status.sendall(json.dumps({"pid": pid}).encode() + b"\n")
-        _, code, usage = _wait_for(pid)
-        _take_down(processes)
-        end = {"code": os.waitstatus_to_exitcode(code), "cpu": usage.ru_utime + usage.ru_stime, "rss": usage.ru_maxrss}
-        status.sendall(json.dumps(end).encode() + b"\n")
+            _become(job, cell, descriptors, theirs)
+        theirs.close()
+        first, events = FIRST_MORE + job["groups"], job["events"]
+        for index, descriptor in enumerate(descriptors):
+            if index != STATUS and not (events and index == first):
+                os.close(descriptor)
+        listener = _listener(mine)
+        mine.close()
+        Keeper(status, pid, cell, processes, listener, descriptors[first] if events else -1).keep()
     except BaseException as problem:  # the keeper must never fall back into the zygote's loop
         with contextlib.suppress(OSError):
             status.sendall(json.dumps({"failed": f"{type(problem).__name__}: {problem}"}).encode() + b"\n")
-        _take_down(processes)
+        take_down(processes)
     os._exit(0)
 
 
@@ -156,47 +165,28 @@ def _leave(_signal: int, _frame: object) -> None:
     raise SystemExit
 
 
-def _wait_for(pid: int) -> tuple[int, int, Any]:
-    while True:
-        ended, code, usage = os.wait4(-1, 0)
-        if ended == pid:
-            return ended, code, usage
+def _listener(mine: socket.socket) -> int:
+    """The descriptor at which the jailed process's exec and fork are asked for, -1 where this kernel can't have one."""
+    _, descriptors, _, _ = socket.recv_fds(mine, 1, 1)
+    return descriptors[0] if descriptors else -1
 
 
-def _take_down(processes: int) -> None:
-    """Kill and reap every process that is left below this one, whatever it forked meanwhile.
-
-    `processes` is /proc as it was opened before anything was separated: a keeper shares the jail's mounts, and the
-    jail's own /proc knows nobody outside.
-    """
-    while True:
-        for child in _children_of(os.getpid(), processes):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            return
+def _counted_along(mode: str, owner: int, processes: int) -> int:
+    """Tasks outside the jail that RLIMIT_NPROC counts along: none where its user or its user namespace is its own."""
+    if mode == "root" or (mode == "light" and owner >= 0) or (mode == "user" and starts.kernel() >= (5, 14)):
+        return 0
+    return tree.tasks_of_user(os.geteuid(), processes)
 
 
-def _children_of(pid: int, processes: int) -> list[int]:
-    found = []
-    for name in os.listdir(processes):
-        if not name.isdigit():
-            continue
-        with contextlib.suppress(OSError, IndexError):
-            descriptor = os.open(f"{name}/stat", os.O_RDONLY, dir_fd=processes)
-            with os.fdopen(descriptor, encoding="utf-8", errors="replace") as file:
-                if int(file.read().rsplit(")", 1)[1].split()[1]) == pid:
-                    found.append(int(name))
-    return found
-
-
-def _become(job: dict[str, Any], cell: Cell, descriptors: list[int]) -> None:
+def _become(job: dict[str, Any], cell: Cell, descriptors: list[int], keeper: socket.socket) -> None:
     """The jailed process's life: keep only its descriptors, lock itself in, run its entry."""
     code = 70
     try:
-        channel_fd, output, *files = _only_these([descriptors[CHANNEL], descriptors[OUTPUT], *descriptors[FIRST_FILE:]])
+        os.setsid()  # a signal to its own group reaches nobody else
+        groups, files_from = job["groups"], FIRST_MORE + job["groups"] + job["events"]
+        cgroups.enter(descriptors[FIRST_MORE : FIRST_MORE + groups])
+        wanted = [descriptors[CHANNEL], descriptors[OUTPUT], *descriptors[files_from:], keeper.detach()]
+        channel_fd, output, *files, keeper_fd = _only_these(wanted)
         nothing = os.open("/dev/null", os.O_RDONLY)
         os.dup2(nothing, 0)
         os.dup2(output, 1)
@@ -208,7 +198,7 @@ def _become(job: dict[str, Any], cell: Cell, descriptors: list[int]) -> None:
         sys.stderr = open(2, "w", buffering=1, closefd=False, encoding="utf-8", errors="replace")  # noqa: SIM115
         try:
             syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
-            lock_in(cell)
+            lock_in(cell, keeper_fd)
         except OSError as problem:
             channel.send({"locked": False, "error": str(problem)})
             os._exit(71)

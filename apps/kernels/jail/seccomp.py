@@ -1,8 +1,11 @@
 """System-call filters in two phases, as hand-made BPF for x86-64.
 
-`build` closes what no compiler or loader needs: networks, namespaces, tracing, other processes' memory, the kernel's
-more dangerous rooms. `judged` also closes exec, fork, and opening anything for writing. A refused call gets EPERM, so
-that a library that merely tries goes on.
+`build` closes what no compiler or loader needs: networks, namespaces, tracing, other processes' memory, signals by
+descriptor, programs in anonymous memory, the kernel's more dangerous rooms. `judged` also closes exec, fork, and opening
+anything for writing. A refused call gets EPERM, so that a library that merely tries goes on.
+
+The second filter is put on from inside, by an interpreter in which foreign code has run. Exec and fork are therefore also
+asked of the keeper, outside (`watch_starts`): it says yes in the build phase and no afterwards.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import struct
 from apps.kernels.jail.syscalls import SYS_SECCOMP, checked, syscall
 
 ALLOW = 0x7FFF0000
+ASK = 0x7FC00000  # SECCOMP_RET_USER_NOTIF
 KILL_PROCESS = 0x80000000
 ERRNO = 0x00050000
 EPERM, EACCES, ENOSYS = 1, 13, 38
@@ -23,6 +27,7 @@ CLONE_THREAD = 0x00010000
 NEW_NAMESPACES = 0x7E020080
 WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_TMPFILE's own bit
 
+THREADS_TOO, NEW_LISTENER = 1, 8  # SECCOMP_FILTER_FLAG_...
 LOAD, JUMP_EQUAL, JUMP_SET, JUMP_AT_LEAST, RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 NUMBER, ARCHITECTURE = 0, 4
 
@@ -41,19 +46,28 @@ CLOSED_ALWAYS = {
     "vhangup": 153, "iopl": 172, "ioperm": 173, "mknod": 133, "mknodat": 259, "shmget": 29, "msgget": 68, "semget": 64,
     "mq_open": 240, "setpriority": 141, "sched_setscheduler": 144, "sched_setattr": 314, "ioprio_set": 251,
     "setuid": 105, "setgid": 106, "setreuid": 113, "setregid": 114, "setresuid": 117,
-    "setresgid": 119, "setgroups": 116, "capset": 126, "pidfd_send_signal": 424,
+    "setresgid": 119, "setgroups": 116, "setfsuid": 122, "setfsgid": 123, "capset": 126, "pidfd_send_signal": 424,
+    "memfd_create": 319, "memfd_secret": 447, "settimeofday": 164, "clock_settime": 227, "adjtimex": 159,
+    "clock_adjtime": 305, "modify_ldt": 154, "uselib": 134, "sysfs": 139, "_sysctl": 156, "lookup_dcookie": 212,
+    "io_setup": 206, "io_submit": 209, "sched_setparam": 142, "open_tree_attr": 467,
 }  # fmt: skip
 # Closed once a runner is judged: new programs, new processes, anything that changes a file.
 CLOSED_JUDGED = {
     "fork": 57, "vfork": 58, "execve": 59, "execveat": 322, "creat": 85, "truncate": 76, "rename": 82, "mkdir": 83,
     "rmdir": 84, "link": 86, "unlink": 87, "symlink": 88, "chmod": 90, "chown": 92, "renameat": 264, "mkdirat": 258,
     "unlinkat": 263, "linkat": 265, "symlinkat": 266, "fchmodat": 268, "fchownat": 260, "renameat2": 316,
-    "memfd_create": 319, "memfd_secret": 447, "socketpair": 53, "seccomp": 317,
+    "socketpair": 53, "seccomp": 317,
 }  # fmt: skip
+STARTS = (57, 58, 59, 322)  # fork, vfork, execve, execveat; clone is looked at more closely
 CLONE, CLONE3, OPEN, OPENAT, OPENAT2, PRCTL = 56, 435, 2, 257, 437, 157
 KILL, TKILL, TGKILL, RT_SIGQUEUEINFO, RT_TGSIGQUEUEINFO, PRLIMIT = 62, 200, 234, 129, 297, 302
-# prctl options that would hide a process from its judge or cut the cord by which it dies with it.
-CLOSED_PRCTL = (1, 4, 35, 36, 0x59616D61)  # PDEATHSIG, DUMPABLE, SET_MM, CHILD_SUBREAPER, PTRACER
+IOCTL, FCNTL, SETRLIMIT = 16, 72, 160
+# prctl options that would hide a process from its judge, cut the cord by which it dies with it, or filter without TSYNC.
+CLOSED_PRCTL = (1, 4, 22, 35, 36, 0x59616D61)  # PDEATHSIG, DUMPABLE, SECCOMP, SET_MM, CHILD_SUBREAPER, PTRACER
+# Typing into a terminal, and having signals sent to a process of one's choice when a descriptor becomes ready.
+CLOSED_IOCTL = (0x5412, 0x541C, 0x8901, 0x8902)  # TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP
+CLOSED_FCNTL = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX
+RLIMIT_CORE = 4  # kept at 1 byte: the kernel then neither writes a core nor pipes one to a handler that runs as root
 
 
 class _Program(ctypes.Structure):
@@ -106,13 +120,12 @@ class _Filter:
         self.give(ERRNO | EPERM)
         self.load(NUMBER)
 
-    def install(self) -> None:
-        """Put the filter over every thread of this process, for good."""
+    def install(self, flags: int = THREADS_TOO) -> int:
+        """Put the filter over every thread of this process, for good; the listener's descriptor where one is asked for."""
         packed = b"".join(struct.pack("HBBI", *instruction) for instruction in self.code)
         memory = ctypes.create_string_buffer(packed, len(packed))
         program = _Program(len(self.code), ctypes.cast(memory, ctypes.c_void_p))
-        threads_too = 1
-        checked(syscall(SYS_SECCOMP, 1, threads_too, ctypes.byref(program)), "seccomp")
+        return checked(syscall(SYS_SECCOMP, 1, flags, ctypes.byref(program)), "seccomp")
 
 
 def _low_word(argument: int) -> int:
@@ -137,8 +150,12 @@ def close_dangerous(own_pid: int | None) -> None:
     for number in CLOSED_ALWAYS.values():
         wanted.refuse(number)
     wanted.refuse_flags(CLONE, 0, NEW_NAMESPACES, EPERM)
-    for option in CLOSED_PRCTL:
-        wanted.refuse_value(PRCTL, 0, option)
+    closed = ((PRCTL, 0, CLOSED_PRCTL), (IOCTL, 1, CLOSED_IOCTL), (FCNTL, 1, CLOSED_FCNTL))
+    for number, argument, values in closed:
+        for value in values:
+            wanted.refuse_value(number, argument, value)
+    wanted.refuse_value(SETRLIMIT, 0, RLIMIT_CORE)
+    wanted.refuse_value(PRLIMIT, 1, RLIMIT_CORE)
     if own_pid is not None:
         for number in (KILL, TGKILL, RT_SIGQUEUEINFO, RT_TGSIGQUEUEINFO):
             wanted.only_value(number, 0, (own_pid, 0))
@@ -146,6 +163,26 @@ def close_dangerous(own_pid: int | None) -> None:
         wanted.only_value(PRLIMIT, 0, (own_pid, 0))
     wanted.give(ALLOW)
     wanted.install()
+
+
+def watch_starts() -> int | None:
+    """Have every exec and every new process asked of whoever holds the descriptor this gives; None where that can't be.
+
+    If the holder dies, such calls fail (ENOSYS). Threads are not asked for.
+    """
+    wanted = _start()
+    for number in STARTS:
+        wanted.when(JUMP_EQUAL, number, 0, 1)
+        wanted.give(ASK)
+    wanted.when(JUMP_EQUAL, CLONE, 0, 3)
+    wanted.load(_low_word(0))
+    wanted.when(JUMP_SET, CLONE_THREAD, 1, 0)
+    wanted.give(ASK)
+    wanted.give(ALLOW)
+    try:
+        return wanted.install(NEW_LISTENER)
+    except OSError:
+        return None
 
 
 def close_building() -> None:

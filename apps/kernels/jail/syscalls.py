@@ -112,6 +112,15 @@ def drop_capabilities() -> None:
     checked(libc.capset(ctypes.c_char_p(header), ctypes.c_char_p(data)), "capset")
 
 
+def effective_capabilities() -> int:
+    """The capabilities this process may use now, one bit each; 0 where the kernel doesn't say."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            return next((int(line.split()[1], 16) for line in file if line.startswith("CapEff:")), 0)
+    except OSError:
+        return 0
+
+
 def mallopt(parameter: int, value: int) -> None:
     """Set one of glibc's allocator parameters for this process; does nothing where the C library has none."""
     function = getattr(libc, "mallopt", None)

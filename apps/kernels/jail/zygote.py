@@ -15,20 +15,19 @@ import shutil
 import socket
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from apps.kernels.jail import namespaces
+from apps.kernels.jail import cgroups
 from apps.kernels.jail.cell import MODES
+from apps.kernels.jail.isolation import CODE_ROOT, another_user, best_mode, readable_prefixes
 from apps.kernels.jail.jailed import Jailed
 from apps.kernels.jail.limits import Limits
 from apps.kernels.plain import Plain, to_plain
 
-CODE_ROOT = str(Path(__file__).resolve().parents[3])
 BOOT = "import sys; sys.path.append(sys.argv[1]); from apps.kernels.jail.nursery import main; main(int(sys.argv[2]))"
 START_SECONDS = 120.0
 FIRST_OWNER, OWNERS = 62000, 3000  # users of jailed processes where the judge is root; none of them exists
@@ -56,15 +55,14 @@ class Zygote:
         self._lock = threading.Lock()
         self._place = ""
         self._preloaded: set[str] = set()
-        self.read_only = _readable_prefixes()
+        self.read_only = readable_prefixes()
 
     def start(self) -> Zygote:
         """Start it, if it isn't running; importing torch takes a second or two. Raises `ZygoteFailed`."""
         if self.alive:
             return self
-        from apps.kernels.jail.isolation import best_mode
-
         self.mode = self._wanted_mode or best_mode()
+        cgroups.sweep()
         self._place = tempfile.mkdtemp(prefix="pragma-jail-")
         Path(self._place).chmod(0o711)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -128,9 +126,13 @@ class Zygote:
         owner = FIRST_OWNER + number % OWNERS
         place = str(Path(self._place) / str(number))
         Path(place).mkdir(mode=0o700)
+        if self.mode == "light":
+            owner = owner if another_user("light")[0] else -1
+            os.chown(place, owner, owner)
         channel, their_channel = socket.socketpair()
         status, their_status = socket.socketpair()
         output, their_output = os.pipe()
+        group = cgroups.make(limits, str(number))
         job = {
             "entry": entry,
             "mode": self.mode,
@@ -139,8 +141,12 @@ class Zygote:
             "read_only": list(self.read_only),
             "limits": to_plain(limits),
             "perturb": perturb,
+            "directories": list(group.directories),
+            "groups": len(group.entrances),
+            "events": group.events >= 0,
         }
-        handed = [their_channel.fileno(), their_status.fileno(), their_output, *files]
+        doors = [*group.entrances, *((group.events,) if group.events >= 0 else ())]
+        handed = [their_channel.fileno(), their_status.fileno(), their_output, *doors, *files]
         try:
             with self._lock:
                 self._send(job, handed)
@@ -149,7 +155,9 @@ class Zygote:
             their_channel.close()
             their_status.close()
             os.close(their_output)
+            group.close()
         if "keeper" not in reply:
+            cgroups.remove(group.directories)
             raise ZygoteFailed(f"the zygote could not fork: {reply.get('error', reply)}")
         jailed = Jailed(int(reply["keeper"]), channel, status, output, place, self.mode, limits)
         jailed.begin(payload)
@@ -201,12 +209,3 @@ class Zygote:
             raise ZygoteFailed(f"the zygote ended: {said or 'no reason given'}")
         reply: dict[str, Plain] = json.loads(data)
         return reply
-
-
-def _readable_prefixes() -> tuple[str, ...]:
-    """Where Python and its packages lie, as far as that isn't under the system's own directories."""
-    found = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
-    found |= {str(Path(path).resolve()) for path in found}
-    outside = {p for p in found if not any(p == s or p.startswith(s + "/") for s in namespaces.SYSTEM)}
-    existing = sorted(p for p in outside if Path(p).is_dir() and p != "/")
-    return tuple(p for p in existing if not any(p.startswith(q + "/") for q in existing if q != p))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from apps.kernels.evaluation import Evaluation, EvaluationRequest, Language, Progress, Verdict
-from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed, isolation_level
+from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed, refusal
 from apps.kernels.judge import profiling, ruling
 from apps.kernels.judge.checking import check
 from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemRefused
@@ -99,11 +99,8 @@ def _on_this_device(
 
 
 def _refuse_weak_isolation(request: EvaluationRequest, zygote: Zygote) -> None:
-    if isolation_level(zygote.mode) == "weak" and not request.allow_weak_isolation:
-        raise HostCannotJudge(
-            "this host can't isolate a candidate well enough: it has neither user namespaces nor Landlock and seccomp. "
-            "An admin can allow weak isolation"
-        )
+    if why := refusal(zygote.mode, allowed=request.allow_weak_isolation):
+        raise HostCannotJudge(why)
 
 
 def _judge(

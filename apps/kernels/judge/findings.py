@@ -70,7 +70,7 @@ class Findings:
         if not self.mode:
             return {}
         rows = [to_plain(row) for row in isolation(self.mode)]
-        return {"mode": self.mode, "level": isolation_level(self.mode), "enforced": rows}
+        return {"mode": self.mode, "level": isolation_level(self.mode).value, "enforced": rows}
 
     def describe_environment(self, zygote: Zygote, threads: int) -> None:
         """What the numbers were made with."""

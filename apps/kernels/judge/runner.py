@@ -153,6 +153,7 @@ class Runner:
         filters = max(seccomp_filters(self.jailed.pid) or (0,))
         self.jailed.send({"do": "close"})
         self._receive(30.0, "closing its build phase")
+        self.jailed.end_build()
         self._inputs = tuple(self._arena_ranges())
         self.freeze()
         counts = seccomp_filters(self.jailed.pid)
