@@ -32,7 +32,8 @@ app.conf.update(
     beat_schedule={
         "hosts": {"task": "hosts.look", "schedule": 2.0, "options": {"expires": 6.0}},
         "lost-runs": {"task": "runs.find_lost", "schedule": 3.0, "options": {"expires": 9.0}},
+        "notices": {"task": "notices.deliver", "schedule": 5.0, "options": {"expires": 10.0}},
         "unchecked-problems": {"task": "runs.catch_up", "schedule": 10.0, "options": {"expires": 20.0}},
     },
 )
-app.autodiscover_tasks(["apps.hosts", "apps.ledger", "apps.runs"])
+app.autodiscover_tasks(["apps.hosts", "apps.ledger", "apps.runs", "apps.notices"])

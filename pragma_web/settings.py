@@ -34,6 +34,7 @@ VERSION = "0.1.0"
 
 INSTALLED_APPS = [
     "apps.people",
+    "apps.notices",
     "apps.hosts",
     "apps.ledger",
     "apps.runs",
