@@ -10,7 +10,7 @@ from django.db import models
 from django.utils import timezone
 
 from apps.kernels.machine import HostReport
-from apps.kernels.plain import from_plain
+from apps.kernels.plain import BadPlain, from_plain
 
 # A station says every few seconds what it is doing; after this long without a word it counts as silent.
 SILENT_AFTER = timedelta(seconds=30)
@@ -42,6 +42,18 @@ class Host(models.Model):
     def facts(self) -> HostReport | None:
         """The host's last report of itself, or None before its first."""
         return from_plain(HostReport, self.report) if self.report else None
+
+    @property
+    def refuses_candidates(self) -> bool:
+        """Whether it isolates less than it requires, and no admin has allowed that.
+
+        What an older or newer station says can't be read; then the station itself refuses.
+        """
+        try:
+            facts = self.facts
+        except BadPlain:
+            return False
+        return facts is not None and not facts.isolates_enough and self.weak_isolation_allowed_by_id is None
 
     def is_online(self, now: datetime | None = None) -> bool:
         """Whether its station was heard within `SILENT_AFTER`."""

@@ -56,7 +56,7 @@ class HostView:
     @property
     def needs_permission(self) -> bool:
         """Whether candidates are refused there until an admin allows weak isolation."""
-        return self.report is not None and self.report.isolation_level == "weak" and not self.weak_isolation_allowed
+        return self.report is not None and not self.report.isolates_enough and not self.weak_isolation_allowed
 
 
 def host_views() -> tuple[HostView, ...]:

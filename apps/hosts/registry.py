@@ -12,6 +12,7 @@ from apps.hosts.models import Device, Host, JobKind
 from apps.hosts.signals import host_reported
 from apps.kernels.machine import HostReport
 from apps.kernels.plain import to_plain
+from apps.people import audit
 from apps.people.models import Person
 
 _MEASURE_PRIORITY = 9  # before any judgement: without ceilings a profile says little
@@ -98,10 +99,19 @@ def enable(host: Host) -> None:
 
 
 def allow_weak_isolation(host: Host, person: Person) -> None:
-    """Let candidates run on a host that can't isolate them fully. Who allowed it is kept."""
-    Host.objects.filter(pk=host.pk).update(weak_isolation_allowed_by=person)
+    """Let candidates run on a host that isolates less than it requires. Who allowed it is kept, and shown on its page."""
+    with transaction.atomic():
+        Host.objects.filter(pk=host.pk).update(weak_isolation_allowed_by=person)
+        level = host.facts.isolation_level if host.facts else "unknown"
+        audit.record("host.weak_isolation_allowed", person, f"host {host.name}", detail=f"its isolation is {level}")
 
 
-def forbid_weak_isolation(host: Host) -> None:
+def forbid_weak_isolation(host: Host, person: Person | None = None) -> None:
     """Take that back."""
-    Host.objects.filter(pk=host.pk).update(weak_isolation_allowed_by=None)
+    with transaction.atomic():
+        if (
+            Host.objects.filter(pk=host.pk)
+            .exclude(weak_isolation_allowed_by=None)
+            .update(weak_isolation_allowed_by=None)
+        ):
+            audit.record("host.weak_isolation_forbidden", person, f"host {host.name}")

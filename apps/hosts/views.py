@@ -57,10 +57,9 @@ def operate(request: HttpRequest, name: str) -> HttpResponse:
         case "allow-weak":
             registry.allow_weak_isolation(found, person_who_may(request, Action.ALLOW_WEAK_ISOLATION, found))
             messages.warning(
-                request, f"{name} may judge with weak isolation now; that is kept under your name.", "warn"
+                request, f"{name} may judge with the isolation it has; that is kept under your name.", "warn"
             )
         case "forbid-weak":
-            person_who_may(request, Action.ALLOW_WEAK_ISOLATION, found)
-            registry.forbid_weak_isolation(found)
+            registry.forbid_weak_isolation(found, person_who_may(request, Action.ALLOW_WEAK_ISOLATION, found))
             messages.success(request, f"{name} refuses candidates again until it can isolate them.", "good")
     return redirect("host", name=name)

@@ -10,9 +10,10 @@ from contextlib import ExitStack
 from apps.kernels.evaluation import Progress
 from apps.kernels.facts import Constant, ProblemFacts
 from apps.kernels.host.processor import usable_memory
-from apps.kernels.jail import ChannelBroken, ChannelTimeout, Jailed, Limits, Zygote
+from apps.kernels.jail import ChannelBroken, ChannelTimeout, IsolationTooWeak, Jailed, Limits, Zygote, refusal
 from apps.kernels.plain import BadPlain, Plain, from_plain
 from apps.kernels.problem import BadProblem, ProblemSource, Value, read_problem
+from apps.kernels.strength import Strength, keep_strength
 
 ENTRY = "apps.kernels.inside.describe:main"
 # What a description needs beyond torch itself; imported in the zygote once instead of in each jailed process.
@@ -20,6 +21,7 @@ PRELOADED = ("torch.export", "torch._dynamo", "torch._export", "torch.utils.flop
 SECONDS = 120.0
 SHARE_OF_MEMORY = 0.75  # of the host's, for everything that judging keeps alive at once
 TORCH_MAPS = 6 << 30  # address space of a process that has imported torch and started its threads
+EXAMINE_SECONDS = 20.0  # of trying wrong answers on the problem's own checks; most problems need one or two
 MOST_TRIALS = 120  # smaller sizes that are tried where a problem is too large
 Observe = Callable[[Progress], None]
 
@@ -31,12 +33,14 @@ def inspect(
     zygote: Zygote | None = None,
     observe: Observe = lambda progress: None,
     memory_bytes: int | None = None,
+    allow_weak_isolation: bool = False,
 ) -> ProblemFacts:
     """Facts and graph of a problem at these sizes, found out in the jail.
 
     Raises `BadProblem` for what its text alone shows (no Model, a syntax error, an unknown constant) and
-    `jail.JailFailed` or `jail.ZygoteFailed` where the host can't jail. A problem that can't be judged comes back with
-    `refusal`. `memory_bytes` is what judging may take; by default three quarters of this host's memory.
+    `jail.JailFailed` or `jail.ZygoteFailed` where the host can't jail; `jail.IsolationTooWeak`, one of the former, where
+    it can't well enough and nobody has allowed it. A problem that can't be judged comes back with `refusal`.
+    `memory_bytes` is what judging may take; by default three quarters of this host's memory.
     """
     problem = read_problem(source, overrides)
     known = ProblemFacts(constants=problem.constants, docstring=problem.docstring, quirks=problem.quirks)
@@ -46,15 +50,20 @@ def inspect(
         "threads": len(os.sched_getaffinity(0)),
         "memory_bytes": room,
         "smaller": list(_smaller(problem, overrides or {})),
+        "examine_seconds": EXAMINE_SECONDS,
     }
     limits = Limits(memory_bytes=room + TORCH_MAPS, cpu_seconds=int(SECONDS) * 4, wall_seconds=SECONDS)
     with ExitStack() as stack:
         observe(Progress("inspect", "starting the jail"))
         jail = zygote or stack.enter_context(Zygote())
         jail.start()
+        if why := refusal(jail.mode, allowed=allow_weak_isolation):
+            raise IsolationTooWeak(why)
         jail.preload(PRELOADED)
         jailed = stack.enter_context(jail.spawn(ENTRY, payload, limits=limits))
-        found = _listen(jailed, observe)
+        found, strength = _listen(jailed, observe)
+        if strength is not None:
+            keep_strength(strength, problem.source, jail.torch)
     return dataclasses.replace(
         found,
         constants=known.constants,
@@ -74,27 +83,31 @@ def _with_reason(refusal: str | None, known: ProblemFacts) -> str | None:
     return f"{refusal} ({random.detail})." if random and "random" in refusal else refusal
 
 
-def _listen(jailed: Jailed, observe: Observe) -> ProblemFacts:
+def _listen(jailed: Jailed, observe: Observe) -> tuple[ProblemFacts, Strength | None]:
     """What the jailed description says in the end. Whatever it says wrongly is the problem's own fault."""
     try:
-        while True:
-            message = jailed.receive()
-            if "say" in message:
-                observe(Progress("inspect", str(message["say"])[:200]))
-            elif "facts" in message:
-                return from_plain(ProblemFacts, message["facts"])
-            else:
-                return ProblemFacts(refusal="Its process answered something else than facts.")
+        return _heard(jailed, observe)
     except ChannelTimeout:
-        return ProblemFacts(refusal=f"Describing it took more than {SECONDS:.0f} s. Choose smaller sizes.")
+        refusal = f"Describing it took more than {SECONDS:.0f} s. Choose smaller sizes."
     except BadPlain as fault:
-        return ProblemFacts(refusal=f"Its process answered something else than facts ({fault}).")
+        refusal = f"Its process answered something else than facts ({fault})."
     except ChannelBroken:
         ended = jailed.wait(5.0)
         said = jailed.output.partition("Fatal Python error")[0].strip()[-600:]
-        return ProblemFacts(
-            refusal=f"The reference's process {ended.words}." + (f" It printed:\n{said}" if said else "")
-        )
+        refusal = f"The reference's process {ended.words}." + (f" It printed:\n{said}" if said else "")
+    return ProblemFacts(refusal=refusal), None
+
+
+def _heard(jailed: Jailed, observe: Observe) -> tuple[ProblemFacts, Strength | None]:
+    while True:
+        message = jailed.receive()
+        if "say" in message:
+            observe(Progress("inspect", str(message["say"])[:200]))
+        elif "facts" in message:
+            strength = message.get("strength")
+            return from_plain(ProblemFacts, message["facts"]), strength and from_plain(Strength, strength)
+        else:
+            raise BadPlain("neither news nor facts")
 
 
 def _without_doubles(known: ProblemFacts, found: ProblemFacts) -> tuple[Plain, ...]:

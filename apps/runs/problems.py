@@ -137,7 +137,11 @@ def look_at(sizing: Sizing, device: Device | None = None) -> bool:
             key=f"inspect:{sizing.pk}:{uuid.uuid4().hex[:12]}",
             kind=JobKind.INSPECT,
             device=device,
-            request={"problem": sizing.problem.source, "overrides": sizing.overrides},
+            request={
+                "problem": sizing.problem.source,
+                "overrides": sizing.overrides,
+                "allow_weak_isolation": device.host.weak_isolation_allowed_by_id is not None,
+            },
             origin=f"problem {sizing.problem.slug}"[:120],
             priority=5,
         )
@@ -155,9 +159,9 @@ def look_at_unchecked() -> int:
 
 
 def _an_eye() -> Device | None:
-    """A device of a host that is there, CPUs first: looking needs no accelerator."""
+    """A device of a host that is there and runs problems, CPUs first: looking needs no accelerator."""
     devices = Device.objects.select_related("host").filter(retired=False, host__enabled=True)
-    there = [device for device in devices if device.host.is_online()]
+    there = [device for device in devices if device.host.is_online() and not device.host.refuses_candidates]
     return min(there, key=lambda device: device.kind != "cpu", default=None)
 
 

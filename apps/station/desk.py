@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.kernels.jail.zygote import CODE_ROOT
+from apps.kernels.jail.isolation import CODE_ROOT, SETTING
 from apps.kernels.plain import Plain, to_plain
 from apps.station.messages import Doing, Order, ReportKind
 
@@ -259,7 +259,7 @@ def bench_environment(temporary: str) -> dict[str, str]:
 
     Devices' lock files stay where every other judge on this machine looks for them.
     """
-    names = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME", "PRAGMA_MEASUREMENTS", "CXX", "VIRTUAL_ENV")
+    names = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME", "PRAGMA_MEASUREMENTS", SETTING, "CXX", "VIRTUAL_ENV")
     known = {name: os.environ[name] for name in names if name in os.environ}
     locks = os.environ.get("PRAGMA_LOCKS") or tempfile.gettempdir()
     return known | {"TMPDIR": temporary, "PRAGMA_LOCKS": locks, "PYTHONPATH": CODE_ROOT, "PYTHONUNBUFFERED": "1"}

@@ -50,7 +50,10 @@ LASTING = (ReportKind.DONE, ReportKind.FAILED, ReportKind.BROKE, ReportKind.CANC
 
 @dataclass(frozen=True)
 class Order:
-    """One attempt at one job. `request` is EvaluationRequest, {"problem", "overrides"} or null, by `kind`."""
+    """One attempt at one job. `request` is by `kind` an EvaluationRequest, null, or of a problem to look at
+
+    {"problem", "overrides", "allow_weak_isolation"}.
+    """
 
     job: int
     attempt: int

@@ -9,7 +9,7 @@ from apps.kernels.evaluation import EvaluationRequest, Progress
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.host.report import host_report
 from apps.kernels.inspect import PRELOADED, inspect
-from apps.kernels.jail import Jailed, JailFailed, Zygote, ZygoteFailed
+from apps.kernels.jail import IsolationTooWeak, Jailed, JailFailed, Zygote, ZygoteFailed
 from apps.kernels.judge import HostCannotJudge, ProblemRefused, evaluate
 from apps.kernels.judge.lock import device_lock
 from apps.kernels.machine import HostReport
@@ -108,7 +108,10 @@ class Work:
         self._fresh_zygote()
         self.zygote.watch_for(lambda payload: True)  # all it jails is the problem
         try:
-            return inspect(source, overrides, zygote=self.zygote, observe=observe)
+            allowed = bool(request.get("allow_weak_isolation"))
+            return inspect(source, overrides, zygote=self.zygote, observe=observe, allow_weak_isolation=allowed)
+        except IsolationTooWeak as why:
+            raise CannotDo(f"This host doesn't run problems: {why}") from None
         except BadProblem as problem:
             return ProblemFacts(refusal=str(problem))
 

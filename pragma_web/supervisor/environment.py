@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 # Where programs, caches and time zones are; says nothing of this installation.
 MACHINE: tuple[str, ...] = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_CACHE_HOME", "VIRTUAL_ENV", "CXX")
-MACHINE += ("PRAGMA_MEASUREMENTS", "PRAGMA_LOCKS")
+MACHINE += ("PRAGMA_MEASUREMENTS", "PRAGMA_LOCKS", "PRAGMA_ISOLATION")
 BROKER = ("REDIS_URL",)
 DATABASE = ("DATABASE_URL", "PRAGMA_VAR")
 KEY = ("PRAGMA_KEY", "PRAGMA_OLD_KEYS")

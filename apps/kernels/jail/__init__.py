@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apps.kernels.jail.channel import Channel, ChannelBroken, ChannelForged, ChannelTimeout
 from apps.kernels.jail.isolation import best_mode, compilers, isolation, isolation_level, refusal, required_level
-from apps.kernels.jail.jailed import Ended, Jailed, JailFailed
+from apps.kernels.jail.jailed import Ended, IsolationTooWeak, Jailed, JailFailed
 from apps.kernels.jail.limits import Limits
 from apps.kernels.jail.zygote import Zygote, ZygoteFailed
 
@@ -14,6 +14,7 @@ __all__ = [
     "ChannelForged",
     "ChannelTimeout",
     "Ended",
+    "IsolationTooWeak",
     "JailFailed",
     "Jailed",
     "Limits",

@@ -36,6 +36,10 @@ class JailFailed(Exception):
     """The jail itself could not be set up: the host's fault, never the candidate's."""
 
 
+class IsolationTooWeak(JailFailed):
+    """The host could jail, but not well enough for what it requires; the message says what to do."""
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a jailed process ended: exit code or signal, whether for lack of memory or time, CPU seconds, peak KiB.

@@ -72,7 +72,7 @@ def _facts(session: Session) -> ProblemFacts:
 @functools.lru_cache(maxsize=32)
 def _described(source: str, zygote: Zygote) -> ProblemFacts:
     """Described once for all candidates of a problem that one zygote judges."""
-    return inspect(source, zygote=zygote)
+    return inspect(source, zygote=zygote, allow_weak_isolation=True)  # as the judgement in hand has been
 
 
 def _fact(kind: str, spec: TensorSpec) -> TensorFact:
