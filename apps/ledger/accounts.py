@@ -52,7 +52,7 @@ def reserve(
     with transaction.atomic():
         limits = locked()
         if account.run is not None and claim is not None:
-            _release(Call.objects.filter(run=account.run).exclude(claim=claim).values_list("pk", flat=True), now)
+            _release({*Call.objects.filter(run=account.run).exclude(claim=claim).values_list("pk", flat=True)}, now)
         _check_tokens(account)
         for room in rooms(limits, account, now):
             if cost is None:

@@ -18,7 +18,8 @@ from apps.people.refusals import Refused
 
 def keep(form: ModelForm, by: Person) -> LanguageModel:
     """Write a valid form's model. A key that is no longer used is forgotten."""
-    model, is_new = form.save(commit=False), form.instance.pk is None
+    is_new = form.instance.pk is None
+    model: LanguageModel = form.save(commit=False)
     data = form.cleaned_data
     model.temperatures, model.changed_by = data["temperatures"], by
     if "key_sealed" in data:
@@ -61,7 +62,7 @@ def set_limits(form: LimitsForm, by: Person) -> Limits:
     """Write a valid form's limits, under the lock of reservations."""
     with transaction.atomic():
         locked()
-        limits = form.save()
+        limits: Limits = form.save()
         said = {name.removesuffix("_usd").replace("_", " "): getattr(limits, name) for name in form.changed_data}
         words = ", ".join(f"{name}: {_amount(value)}" for name, value in said.items())
         audit.record("limits.changed", by, "limits", detail=words)

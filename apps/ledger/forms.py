@@ -79,8 +79,7 @@ class ModelForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_temperatures(self) -> list[float]:
         """Numbers between 0 and 2, one for each candidate."""
-        words = [word for word in re.split(r"[,;\s]+", self.cleaned_data["temperatures"].strip()) if word]
-        return read_temperatures(words)
+        return read_temperatures(words_of(self.cleaned_data["temperatures"]))
 
     def clean(self) -> dict[str, Any]:
         """A key where one is to be used, both prices or none."""
@@ -142,6 +141,11 @@ class PersonLimitForm(forms.Form):
     """One person's limit; empty: everyone's holds."""
 
     month_usd = forms.DecimalField(required=False, min_value=Decimal(0), max_digits=12, decimal_places=2)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a list as people type it: commas, semicolons or blanks between them."""
+    return [word for word in re.split(r"[,;\s]+", text.strip()) if word]
 
 
 def read_temperatures(words: list[str]) -> list[float]:

@@ -75,6 +75,14 @@ def renew(claims: set[UUID]) -> set[UUID]:
     return {claim for claim in mine.values_list("claim", flat=True) if claim is not None}
 
 
+def living(claims: set[UUID]) -> set[UUID]:
+    """Those of the claims that some worker holds now."""
+    if not claims:
+        return set()
+    held = Run.objects.filter(claim__in=claims, claim_expires_at__gte=timezone.now())
+    return {claim for claim in held.values_list("claim", flat=True) if claim is not None}
+
+
 def release(claim: Claim) -> None:
     """Give the run back unharmed because this worker is leaving; another takes it at once. Counts as no failed attempt."""
     returned = Case(When(fruitless__gt=0, then=F("fruitless") - 1), default=Value(0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from apps.agents.ports import Assignment, Orders
+from apps.agents.ports import Assignment, Orders, Stopped
 from apps.runs import connections
 from apps.runs.beat import Hold
 from apps.runs.models import Event, Hint, Run, RunState
@@ -69,3 +69,24 @@ def stop_order(run: Run) -> StopOrder | None:
     at_once = any(data.get("at_once") for data in asked)
     by = asked[-1].get("by") if asked else None
     return StopOrder(f"Stopped by {by}." if by else "Stopped.", at_once)
+
+
+class Heed:
+    """Orders as a call of a model hears them while it is on its way: asked several times a second, raises to end it.
+
+    A pause lets the call come to its end; the run then waits at its next named point.
+    """
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
+
+    def __call__(self) -> None:
+        """Raise `Stopped`, `ClaimLost` or `Leaving` where the call is to end."""
+        self._hold.check()
+        try:
+            order = stop_order(Run.objects.only("pk", "state").get(pk=self._hold.claim.run_id))
+        except connections.AWAY:
+            connections.drop()
+            return
+        if order is not None:
+            raise Stopped(order.reason, at_once=order.at_once)

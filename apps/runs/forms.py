@@ -12,6 +12,7 @@ from django.http import QueryDict
 from apps.agents.coders import BUILTIN
 from apps.agents.ports import Seed
 from apps.kernels.evaluation import Language, Policy
+from apps.ledger.forms import read_temperatures, words_of
 from apps.runs.launch import CANDIDATES_LIMIT, LaunchOrder
 from apps.runs.models import Problem, Version
 from apps.runs.problems import Overrides
@@ -38,7 +39,9 @@ class LaunchForm(forms.Form):
     profile = forms.ChoiceField(choices=[("on", "on"), ("off", "off"), ("twins", "both as twins")])
     goal = forms.FloatField(required=False, min_value=1)
     minutes = forms.FloatField(required=False, min_value=0)
-    money = forms.DecimalField(required=False, min_value=Decimal(0))
+    money = forms.DecimalField(required=False, min_value=Decimal(0), max_digits=12, decimal_places=6)
+    tokens = forms.IntegerField(required=False, min_value=1)
+    temperatures = forms.CharField(required=False)
     notes = forms.CharField(required=False)
     seed = forms.RegexField(r"^\d{1,9}\.\d{1,5}$", required=False, help_text="RUN.NUMBER of a version to start from")
 
@@ -52,6 +55,10 @@ class LaunchForm(forms.Form):
         if found is None:
             raise forms.ValidationError(f"There is no version {named} to start from. Take it away, or choose another.")
         return found
+
+    def clean_temperatures(self) -> tuple[float, ...]:
+        """Numbers, one for each candidate."""
+        return tuple(read_temperatures(words_of(self.cleaned_data["temperatures"])))
 
     def clean(self) -> dict[str, Any]:
         """An uploaded file takes the place of the pasted text; one of problem and text has to be there."""
@@ -97,6 +104,8 @@ class LaunchForm(forms.Form):
             goal=data["goal"],
             seconds=data["minutes"] * 60 if data["minutes"] else None,
             money_usd=data["money"],
+            tokens=data["tokens"],
+            temperatures=data["temperatures"] if data["coder"] != BUILTIN else (),
             notes=data["notes"],
             seeds=seeds_of(data.get("seed")),
         )

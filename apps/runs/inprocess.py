@@ -55,6 +55,7 @@ def keep_facts(sizing: Sizing, facts: ProblemFacts) -> None:
 def begin(order: LaunchOrder, sizing: Sizing, device: Device) -> tuple[Run, Claim]:
     """Create the run and claim it at once, so that no other worker takes it."""
     launch.check_order(order)
+    launch.check_money(None, order)
     if order.language not in device.languages:
         raise LaunchRefused(launch.can_not_judge(device, Language(order.language)), "language")
     with transaction.atomic():

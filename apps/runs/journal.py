@@ -6,8 +6,6 @@ The rules are those of `apps.agents.ports.Journal`.
 from __future__ import annotations
 
 import json
-import logging
-import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -23,12 +21,6 @@ from apps.runs.recorder import Recorder
 
 T = TypeVar("T")
 
-# A database that is away for a moment (restarted, locked) must not cost a step that is already paid for.
-_PATIENCE = 120.0  # seconds
-_PAUSE = 1.0
-
-log = logging.getLogger(__name__)
-
 
 class RunJournal:
     """The journal of one run, as one worker keeps it."""
@@ -40,6 +32,7 @@ class RunJournal:
         rows = JournalEntry.objects.filter(run_id=self._run_id).order_by("position")
         self._known = {row.key: row for row in rows}
         self._next = max((row.position for row in self._known.values()), default=-1) + 1
+        self.doing: StepKey | None = None  # the step that is being done now
 
     def step(
         self,
@@ -61,6 +54,7 @@ class RunJournal:
             self._end_replay(name)
         if began is not None:
             self._write(lambda: self._recorder.record(name, [began]))
+        self.doing = key
         plain = storable(to_plain(self._do(do, began)))
         result = from_plain(kind, plain)
         entry = JournalEntry(run_id=self._run_id, position=self._next, key=name, inputs=inputs_digest, result=plain)
@@ -96,19 +90,13 @@ class RunJournal:
 
     def _write(self, write: Callable[[], None]) -> None:
         """Do `write` in one transaction with the run held, patient with a database that is away for a moment."""
-        until = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                with transaction.atomic():
-                    claims.hold(self._hold.claim)
-                    write()
-                return
-            except connections.AWAY as problem:
-                if time.monotonic() > until:
-                    raise
-                log.warning("Run %s: the database is away, trying again: %s", self._run_id, problem)
-                connections.drop()
-                self._hold.wait(_PAUSE)
+
+        def once() -> None:
+            with transaction.atomic():
+                claims.hold(self._hold.claim)
+                write()
+
+        connections.patient(once, f"Run {self._run_id}", self._hold.wait)
 
 
 def storable(plain: Plain) -> Plain:

@@ -6,18 +6,22 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from django.db import transaction
+from django.utils import timezone
 
-from apps.agents.coders import BUILTIN, UnknownCoder, check_coder
-from apps.agents.ports import Agent, Seed
+from apps.agents.coders import BUILTIN
+from apps.agents.ports import Agent, CannotWrite, Seed
+from apps.agents.writers.prompts import Prompts
 from apps.hosts.models import Device
 from apps.kernels.evaluation import Language, Policy
 from apps.kernels.plain import Plain, to_plain
+from apps.ledger import limits, registry
 from apps.people.models import Person
 from apps.runs import events, queue
 from apps.runs.events import Entry
 from apps.runs.models import Problem, Run, Sizing, SizingState
 from apps.runs.problems import Overrides, sizing_for
 from apps.runs.refusals import LaunchRefused, Refused
+from apps.runs.spending import account_of
 from apps.runs.steering import ITERATIONS_LIMIT
 
 CANDIDATES_LIMIT = 8
@@ -40,6 +44,8 @@ class LaunchOrder:
     goal: float | None = None
     seconds: float | None = None
     money_usd: Decimal | None = None
+    tokens: int | None = None
+    temperatures: tuple[float, ...] = ()
     seeds: tuple[Seed, ...] = ()
     notes: str = ""
 
@@ -50,6 +56,7 @@ def launch(person: Person | None, order: LaunchOrder) -> Run:
     With `order.twins` the run returned has the profile on and `run.twin` is the same with it off.
     """
     check_order(order)
+    check_money(person, order)
     device = _device(order.device, Language(order.language))
     sizing = ready_sizing(order.problem, order.overrides)
     with transaction.atomic():
@@ -64,7 +71,7 @@ def check_order(order: LaunchOrder) -> None:
     """Raise `LaunchRefused` for what no device could make possible."""
     _check_words(order)
     _check_numbers(order)
-    _check_coder(order.coder)
+    _check_coder(order)
 
 
 def create(person: Person | None, order: LaunchOrder, sizing: Sizing, device: Device) -> Run:
@@ -100,6 +107,8 @@ def order_of(run: Run) -> LaunchOrder:
         goal=run.goal,
         seconds=run.seconds_limit,
         money_usd=run.money_limit_usd,
+        tokens=run.tokens_limit,
+        temperatures=tuple(run.temperatures),
         seeds=tuple(Seed(**seed) for seed in run.seeds),
         notes=run.notes,
     )
@@ -135,6 +144,8 @@ def _row(person: Person | None, order: LaunchOrder, sizing: Sizing, device: Devi
         goal=order.goal,
         seconds_limit=order.seconds,
         money_limit_usd=order.money_usd,
+        tokens_limit=order.tokens,
+        temperatures=list(order.temperatures),
         seeds=[to_plain(seed) for seed in order.seeds],
         notes=order.notes,
         owner=person,
@@ -180,15 +191,44 @@ def _check_numbers(order: LaunchOrder) -> None:
         raise LaunchRefused("The time limit must be more than 0 seconds.", "seconds")
     if order.money_usd is not None and order.money_usd < 0:
         raise LaunchRefused("The money limit can't be less than 0.", "money_usd")
+    if order.tokens is not None and order.tokens <= 0:
+        raise LaunchRefused("The limit of tokens must be more than 0.", "tokens")
+    if any(not 0 <= one <= 2 for one in order.temperatures) or len(order.temperatures) > CANDIDATES_LIMIT:
+        raise LaunchRefused(
+            f"Temperatures lie between 0 and 2, one for each candidate: at most {CANDIDATES_LIMIT}.", "temperatures"
+        )
     if order.twins and not order.profile:
         raise LaunchRefused("Twins are one run with the profile on and one with it off: leave it on.", "profile")
 
 
-def _check_coder(coder: str) -> None:
+def _check_coder(order: LaunchOrder) -> None:
+    if order.coder == BUILTIN:
+        return
     try:
-        check_coder(coder)
-    except UnknownCoder as unknown:
-        raise LaunchRefused(str(unknown), "coder") from None
+        registry.usable(order.coder)
+        Prompts("1").house(Language(order.language))
+    except registry.ModelRefused as refusal:
+        raise LaunchRefused(refusal.message, "coder") from None
+    except CannotWrite as cannot:
+        raise LaunchRefused(f"{cannot} Choose cpp, or the builtin coder.", "coder") from None
+
+
+def check_money(person: Person | None, order: LaunchOrder) -> None:
+    """Raise `LaunchRefused` where a model's very first call would be refused for its money."""
+    if order.coder == BUILTIN:
+        return
+    model = registry.usable(order.coder)
+    terms = registry.terms_of(model)
+    would_be = Run(owner=person, money_limit_usd=order.money_usd, tokens_limit=order.tokens)
+    for room in limits.rooms(limits.current(), replace(account_of(would_be), run=0), timezone.now()):
+        if terms.tried and not terms.is_priced:
+            raise LaunchRefused(
+                f"{room.whose} is {limits.dollars(room.limit)}, and the price of {model.name} is unknown, so it can't be kept "
+                "to. An admin can type the price in under Settings › Models.",
+                "coder",
+            )
+        if terms.cost(1, 1) != 0 and room.left <= 0:
+            raise LaunchRefused(f"{room.whose} of {limits.dollars(room.limit)} is used up. {room.remedy}", "coder")
 
 
 def _device(name: str, language: Language) -> Device:

@@ -257,6 +257,8 @@ class Recorder:
             sums["cost_usd"] = Decimal(str(round(usage.cost_usd, 6)))  # type: ignore[assignment]
         elif usage.model is not None:
             self._changes["cost_unknown"] = True
+        if usage.estimated:
+            self._changes["cost_estimated"] = True
         for name, more in sums.items():
             if more:
                 self._changes[name] = self._changes.get(name, F(name)) + more

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps.agents.ports import Agent, Ending
 from apps.kernels.plain import Plain
+from apps.people import audit
 from apps.people.models import Person
 from apps.runs import events
 from apps.runs.events import Entry
@@ -37,11 +38,13 @@ def stop(run: Run, by: Person | None, *, at_once: bool = False) -> None:
             ended: dict[str, Plain] = {"reason": reason, "ending": Ending.STOPPED.value}
             ended |= {"result": None, "attempt": None, "outcome": None, "speedup": None}
             events.append(run.pk, [asked, Entry("run_ended", reason, Agent.RUN, data=ended)])
+            audit.record("run.stopped", by, run)
             return
         stoppable = [RunState.RUNNING, RunState.PAUSED] + ([RunState.STOPPING] if at_once else [])
         if not Run.objects.filter(pk=run.pk, state__in=stoppable).update(state=RunState.STOPPING):
             raise _refusal(run, "stop", {RunState.STOPPING: "is being stopped already."})
         events.append(run.pk, [asked])
+        audit.record("run.stopped", by, run, detail="at once" if at_once else "")
 
 
 def pause(run: Run, by: Person) -> None:
@@ -88,6 +91,7 @@ class Limits:
     iterations: int | None = None
     seconds: float | None = None
     money_usd: Decimal | None = None
+    tokens: int | None = None
 
 
 def change_limits(run: Run, by: Person, limits: Limits) -> None:
@@ -98,18 +102,26 @@ def change_limits(run: Run, by: Person, limits: Limits) -> None:
         raise Refused("The time limit must be more than 0 seconds.", "seconds")
     if limits.money_usd is not None and limits.money_usd < 0:
         raise Refused("The money limit can't be less than 0.", "money_usd")
-    columns = {"iterations": limits.iterations, "seconds_limit": limits.seconds, "money_limit_usd": limits.money_usd}
+    if limits.tokens is not None and limits.tokens <= 0:
+        raise Refused("The limit of tokens must be more than 0.", "tokens")
+    columns = {
+        "iterations": limits.iterations,
+        "seconds_limit": limits.seconds,
+        "money_limit_usd": limits.money_usd,
+        "tokens_limit": limits.tokens,
+    }
     changes = {name: value for name, value in columns.items() if value is not None}
     if not changes:
         raise Refused("Name at least one limit to change.")
-    names = {"seconds_limit": "seconds", "money_limit_usd": "money_usd"}
+    names = {"seconds_limit": "seconds", "money_limit_usd": "money_usd", "tokens_limit": "tokens"}
     said: dict[str, Plain] = {names.get(name, name): float(value) for name, value in changes.items()}
-    text = f"{by} changes limits: " + ", ".join(f"{name} {value:g}" for name, value in said.items())
+    text = f"{by} changes limits: " + ", ".join(f"{name} {value:.12g}" for name, value in said.items())
     with transaction.atomic():
         open_states = [RunState.QUEUED, RunState.RUNNING, RunState.PAUSED]
         if not Run.objects.filter(pk=run.pk, state__in=open_states).update(**changes):
             raise _refusal(run, "change", {RunState.STOPPING: "is being stopped."})
         events.append(run.pk, [Entry("limits_changed", text, Agent.RUN, data={**said, "by": str(by)})])
+        audit.record("run.limits_changed", by, run, detail=text.partition("limits: ")[2])
 
 
 @dataclass(frozen=True)

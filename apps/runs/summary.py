@@ -22,12 +22,13 @@ class SpeedUpFound:
 
 @dataclass(frozen=True)
 class Spend:
-    """What the run took. `cost_usd` is null where a price is unknown."""
+    """What the run took. `cost_usd` is null where a price is unknown; `estimated`: some server counted no tokens."""
 
     seconds: float | None
     tokens_in: int
     tokens_out: int
     cost_usd: float | None
+    estimated: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,9 @@ def summary_of(run: Run) -> Summary:
         result=run.result.number if run.result else None,
         attempt=run.best.number if run.best else None,
         source=run.result.source if run.result else None,
-        spend=Spend(took, run.tokens_in, run.tokens_out, None if run.cost_unknown else float(run.cost_usd)),
+        spend=Spend(
+            took, run.tokens_in, run.tokens_out, None if run.cost_unknown else float(run.cost_usd), run.cost_estimated
+        ),
         versions=tuple(_version(version, run) for version in versions),
     )
 
@@ -123,4 +126,16 @@ def table(summary: Summary) -> str:
 def _result(summary: Summary) -> list[str]:
     compiled = f" torch.compile: {wording.times(summary.compiled_speedup)}." if summary.compiled_speedup else ""
     spent = f" {summary.spend.seconds:.0f} s." if summary.spend.seconds is not None else ""
-    return [f"Run {summary.run} {summary.state}: {summary.reason}", f"On {summary.device}.{compiled}{spent}"]
+    return [
+        f"Run {summary.run} {summary.state}: {summary.reason}",
+        f"On {summary.device}.{compiled}{spent}{_money(summary.spend)}",
+    ]
+
+
+def _money(spend: Spend) -> str:
+    """Tokens and money, where a model was asked."""
+    if not spend.tokens_in and not spend.tokens_out:
+        return ""
+    cost = "its price is unknown" if spend.cost_usd is None else f"${spend.cost_usd:.4f}"
+    about = " (estimated)" if spend.estimated else ""
+    return f" {spend.tokens_in:,} tokens in, {spend.tokens_out:,} out: {cost}{about}."

@@ -58,8 +58,10 @@ class Status:
     tokens_out: int
     cost_usd: float
     cost_unknown: bool
+    cost_estimated: bool
     seconds_limit: float | None
     money_limit_usd: float | None
+    tokens_limit: int | None
     created_at: str | None
     started_at: str | None
     finished_at: str | None

@@ -96,10 +96,11 @@ class RunSerializer(serializers.ModelSerializer[Run]):
         model = Run
         fields = (
             "id", "problem", "overrides", "device", "language", "policy", "coder", "iterations", "candidates", "profile",
-            "goal", "seconds_limit", "money_limit_usd", "twin", "notes", "imported", "state", "lost", "live", "reason", "doing",
-            "iteration", "attempt", "last_seq", "best", "result", "speedup", "speedup_low", "speedup_high",
-            "compiled_speedup", "outcome", "tokens_in", "tokens_out", "cost_usd", "cost_unknown", "owner", "created_at",
-            "started_at", "finished_at",
+            "goal", "seconds_limit", "money_limit_usd", "tokens_limit", "temperatures", "twin", "notes",
+            "imported", "state", "lost", "live", "reason", "doing", "iteration",
+            "attempt", "last_seq", "best", "result", "speedup", "speedup_low", "speedup_high",
+            "compiled_speedup", "outcome", "tokens_in", "tokens_out", "cost_usd", "cost_unknown", "cost_estimated",
+            "owner", "created_at", "started_at", "finished_at",
         )  # fmt: skip
 
 
@@ -132,6 +133,8 @@ class NewRun(serializers.Serializer[Any]):
     goal = serializers.FloatField(default=None, allow_null=True)
     seconds = serializers.FloatField(default=None, allow_null=True)
     money_usd = serializers.DecimalField(12, 6, default=None, allow_null=True)
+    tokens = serializers.IntegerField(default=None, allow_null=True)
+    temperatures = serializers.ListField(child=serializers.FloatField(), default=list)
     seeds = SeedSerializer(many=True, default=list)
     notes = serializers.CharField(default="", allow_blank=True)
 
@@ -139,6 +142,7 @@ class NewRun(serializers.Serializer[Any]):
         """The order that valid data describes."""
         data = dict(self.validated_data)
         seeds = tuple(Seed(**seed) for seed in data.pop("seeds"))
+        data["temperatures"] = tuple(data["temperatures"])
         return LaunchOrder(**data, seeds=seeds)
 
 
@@ -160,6 +164,7 @@ class NewLimits(serializers.Serializer[Any]):
     iterations = serializers.IntegerField(default=None, allow_null=True)
     seconds = serializers.FloatField(default=None, allow_null=True)
     money_usd = serializers.DecimalField(12, 6, default=None, allow_null=True)
+    tokens = serializers.IntegerField(default=None, allow_null=True)
 
 
 class EventSerializer(serializers.ModelSerializer[Event]):

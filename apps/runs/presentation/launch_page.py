@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 
 from apps.hosts.models import Device, JobState
 from apps.kernels.evaluation import Language
@@ -15,8 +14,7 @@ from apps.kernels.facts import Constant, ProblemFacts, Quirk, TensorFact
 from apps.kernels.plain import BadPlain, from_plain
 from apps.runs import problems
 from apps.runs.launch import LaunchOrder, why_not
-from apps.runs.models import LIVE_RUN_STATES, Problem, Run, Sizing, SizingState
-from apps.runs.presentation import figures
+from apps.runs.models import LIVE_RUN_STATES, Problem, Sizing, SizingState
 from apps.runs.refusals import Refused
 
 
@@ -68,15 +66,6 @@ class DeviceChoice:
     counters: bool | None
     counters_detail: str
     languages: str
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What the run will take, from runs like it; `basis` says from which."""
-
-    time: str
-    money: str
-    basis: str
 
 
 def look_at_text(source: str) -> Looked:
@@ -195,47 +184,18 @@ def language_choices(devices: Sequence[DeviceChoice]) -> list[LanguageChoice]:
     ]
 
 
-def estimate(
-    problem: Problem | None, device: str, iterations: int, candidates: int, twins: bool, minutes: float | None
-) -> Estimate:
-    """Time from the median iteration of earlier runs of this problem, else of all runs on the device."""
-    host, _, name = device.partition("/")
-    ended = Run.objects.filter(
-        started_at__isnull=False, finished_at__isnull=False, iteration__gt=0, device__host__name=host, device__name=name
-    )
-    own = _seconds(ended.filter(problem=problem)) if problem else []
-    taken, basis = (own, "of this problem here") if own else (_seconds(ended), "on this device")
-    limit = f"at most {figures.duration(minutes * 60)}" if minutes else "no time limit"
-    if not taken:
-        return Estimate(limit, "none (built-in)", "no run has ended on this device yet")
-    seconds = statistics.median(taken) * iterations * candidates * (2 if twins else 1)
-    bounded = min(seconds, minutes * 60 * (2 if twins else 1)) if minutes else seconds
-    words = f"about {figures.duration(bounded)}" + (
-        f" ({limit} each)" if minutes and twins else f" ({limit})" if minutes else ""
-    )
-    return Estimate(
-        words,
-        "none (built-in)",
-        f"the median iteration of {len(taken)} run{'s' * (len(taken) != 1)} {basis}; it may end earlier",
-    )
-
-
-def _seconds(runs: QuerySet[Run]) -> list[float]:
-    """Seconds an iteration and candidate of the last ended runs."""
-    rows = runs.order_by("-id").values_list("started_at", "finished_at", "iteration", "candidates")[:30]
-    return [
-        (end - start).total_seconds() / iteration / max(1, candidates)
-        for start, end, iteration, candidates in rows
-        if start and end
-    ]
-
-
 def command(problem: Problem | None, order: LaunchOrder | None) -> str:
     """The same run headless. The problem's file is downloaded from its page."""
     words = ["python", "manage.py", "optimize", f"{problem.slug}.py" if problem else "PROBLEM.py"]
     if order is not None:
         words += ["--language", order.language, "--policy", order.policy, "--coder", order.coder]
         words += ["--iterations", str(order.iterations)]
+        words += ["--candidates", str(order.candidates)] if order.candidates != 1 else []
+        words += ["--temperatures", ",".join(f"{one:g}" for one in order.temperatures)] if order.temperatures else []
+        words += ["--goal", f"{order.goal:g}"] if order.goal else []
+        words += ["--minutes", f"{order.seconds / 60:g}"] if order.seconds else []
+        words += ["--money", f"{order.money_usd.normalize():f}"] if order.money_usd is not None else []
+        words += ["--tokens", str(order.tokens)] if order.tokens else []
         words += [] if order.profile else ["--no-profile"]
         for name, value in sorted(order.overrides.items()):
             words += ["--set", f"{name}={value}"]

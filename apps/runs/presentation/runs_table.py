@@ -78,7 +78,8 @@ def spend(run: Run) -> str:
     tokens = run.tokens_in + run.tokens_out
     if not tokens and not run.cost_usd:
         return "none" if run.coder == "builtin" else figures.NOT_KNOWN
-    return f"{figures.money(run.cost_usd, run.cost_unknown)} · {figures.count(tokens)} tok"
+    about = "≈ " if run.cost_estimated else ""
+    return f"{about}{figures.money(run.cost_usd, run.cost_unknown)} · {about}{figures.count(tokens)} tok"
 
 
 def rows_of(runs: Iterable[Run]) -> list[RunRow]:

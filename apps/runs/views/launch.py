@@ -8,14 +8,19 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from apps.ledger import limits, registry
+from apps.ledger.limits import Account
+from apps.ledger.presentation import price_words
 from apps.people.permissions import Action
 from apps.runs import launch as launching
 from apps.runs import problems
 from apps.runs.forms import SIZE, LaunchForm, overrides_of
 from apps.runs.models import Origin, Problem, Run, SizingState
-from apps.runs.presentation import launch_page
+from apps.runs.presentation import estimates, launch_page
+from apps.runs.presentation.estimates import Size
 from apps.runs.refusals import Refused
 from apps.runs.views.asking import person_who_may
 
@@ -55,16 +60,20 @@ def preview(request: HttpRequest) -> HttpResponse:
     person_who_may(request, Action.LAUNCH)
     context = _context(request, request.POST)
     fresh = context["sized"] != request.POST.get("sized", "")
-    return render(request, "runs/launch_preview.html", context | {"new_problem": fresh})
+    asked = context["model"].name if context["model"] else ""
+    other = asked != request.POST.get("tested", "")
+    return render(request, "runs/launch_preview.html", context | {"new_problem": fresh, "new_coder": other})
 
 
 def _initial(query: QueryDict) -> QueryDict:
-    """Defaults, then another run's settings where `from` names one, then the address's own words."""
+    """Defaults, then another run's settings where `copy` (or `from`) names one, then the address's own words."""
     values = QueryDict(mutable=True)
     values.update(DEFAULTS)
-    source = query.get("from", "")
-    if source.isdecimal() and (
-        run := Run.objects.select_related("problem", "sizing", "device__host", "twin").filter(pk=source).first()
+    source = query.get("copy") or query.get("from", "")
+    if (
+        source.isdecimal()
+        and len(source) < 12
+        and (run := Run.objects.select_related("problem", "sizing", "device__host", "twin").filter(pk=source).first())
     ):
         _take_over(values, run)
     for name in query:
@@ -78,6 +87,9 @@ def _take_over(values: QueryDict, run: Run) -> None:
     values["profile"] = "twins" if run.twin else "on" if order.profile else "off"
     values["minutes"] = f"{order.seconds / 60:g}" if order.seconds else ""
     values["goal"], values["notes"] = f"{order.goal:g}" if order.goal else "", order.notes
+    values["money"] = f"{order.money_usd.normalize():f}" if order.money_usd is not None else ""
+    values["tokens"] = str(order.tokens or "")
+    values["temperatures"] = ", ".join(f"{one:g}" for one in order.temperatures)
     for name in ("device", "language", "policy", "coder", "iterations", "candidates"):
         values[name] = str(getattr(order, name))
     for name, value in order.overrides.items():
@@ -127,7 +139,15 @@ def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = 
     device = values.get("device") or next((one.name for one in devices if not one.why_not), "")
     checked = form or LaunchForm(_complete(values, device))
     order = checked.order(problem, overrides) if problem and checked.is_valid() else None
-    numbers = (_number(values.get("iterations"), 8), _number(values.get("candidates"), 1))
+    models = registry.enabled()
+    model = next((one for one in models if one.name == values.get("coder")), None)
+    size = Size(
+        iterations=_number(values.get("iterations"), 8),
+        candidates=_number(values.get("candidates"), 1),
+        twins=values.get("profile") == "twins",
+        minutes=_float(values.get("minutes")),
+        money=_float(values.get("money")),
+    )
     return {
         "values": values,
         "form": form,
@@ -141,9 +161,10 @@ def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = 
         "languages": launch_page.language_choices(devices),
         "device": device,
         "chosen": next((one for one in devices if one.name == device), None),
-        "estimate": launch_page.estimate(
-            problem, device, *numbers, values.get("profile") == "twins", _float(values.get("minutes"))
-        ),
+        "models": [(one, price_words(registry.terms_of(one))) for one in models],
+        "model": model,
+        "estimate": estimates.estimate(problem, device, model, size),
+        "room": limits.tightest(Account(None, request.user.pk, "You"), timezone.now()) if model else None,
         "command": launch_page.command(problem, order),
     }
 

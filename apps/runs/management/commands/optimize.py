@@ -7,11 +7,13 @@ import json
 import logging
 import signal
 import sys
+from decimal import Decimal
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
@@ -24,6 +26,7 @@ from apps.kernels.host.report import host_report
 from apps.kernels.inspect import inspect
 from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed
 from apps.kernels.plain import to_plain
+from apps.ledger.forms import read_temperatures, words_of
 from apps.runs import inprocess, launch, problems, starters, steering, summary
 from apps.runs.launch import LaunchOrder
 from apps.runs.models import LIVE_RUN_STATES, Event, Level, Origin, Problem, Run, Sizing
@@ -46,8 +49,16 @@ class Command(BaseCommand):
         parser.add_argument("problem", metavar="PROBLEM.py", type=Path)
         parser.add_argument("--language", default=Language.CPP.value, help="cpp (default)")
         parser.add_argument("--policy", default=Policy.LIBRARY.value, help="kernel or library (default)")
-        parser.add_argument("--coder", default=BUILTIN, help="builtin (default)")
+        parser.add_argument(
+            "--coder", default=BUILTIN, help="builtin (default), or a model of Settings › Models by name"
+        )
         parser.add_argument("--iterations", type=int, default=8)
+        parser.add_argument("--candidates", type=int, default=1, help="of each iteration (default 1)")
+        parser.add_argument("--temperatures", default="", metavar="T,T", help="a model's, one for each candidate")
+        parser.add_argument("--goal", type=float, help="stop at this speed-up")
+        parser.add_argument("--minutes", type=float, help="stop after so long")
+        parser.add_argument("--money", type=Decimal, metavar="USD", help="the most its model may cost")
+        parser.add_argument("--tokens", type=int, help="the most tokens its model may take, in and out")
         parser.add_argument("--no-profile", action="store_true", help="the Conductor sees verdict and time only")
         parser.add_argument("--set", dest="overrides", metavar="NAME=VALUE", action="append", default=[])
         parser.add_argument("--json", action="store_true", help="one object on stdout, the log on stderr")
@@ -59,6 +70,8 @@ class Command(BaseCommand):
         try:
             source = _text(options["problem"])
             overrides = _overrides(options["overrides"])
+            if options["coder"] != BUILTIN:
+                _prepare_database()  # models are rows
             self._check(source, overrides, options)
             _prepare_database()
             _log_to_file()
@@ -88,6 +101,12 @@ class Command(BaseCommand):
             policy=options["policy"],
             coder=options["coder"],
             iterations=options["iterations"],
+            candidates=options["candidates"],
+            temperatures=_temperatures(options["temperatures"]),
+            goal=options["goal"],
+            seconds=options["minutes"] * 60 if options["minutes"] is not None else None,
+            money_usd=options["money"],
+            tokens=options["tokens"],
             profile=not options["no_profile"],
         )
 
@@ -199,6 +218,13 @@ def _overrides(words: list[str]) -> Overrides:
             read = value
         found[name] = read if isinstance(read, int | float | bool | str) else value
     return found
+
+
+def _temperatures(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(read_temperatures(words_of(text)))
+    except ValidationError as problem:
+        raise Refused(problem.messages[0], "temperatures") from None
 
 
 def _rows(path: Path, source: str, overrides: Overrides) -> tuple[Problem, Sizing]:
