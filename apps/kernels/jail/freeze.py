@@ -8,6 +8,7 @@ import signal
 import time
 
 FREEZE_SECONDS = 10.0
+LOOK_SECONDS = 30e-6
 
 
 class NotFrozen(Exception):
@@ -29,6 +30,7 @@ def freeze(pid: int) -> None:
             return
         if time.monotonic() > deadline:
             raise NotFrozen(f"a thread stays in state {states}")
+        time.sleep(LOOK_SECONDS)  # leaves the core to the thread that has yet to stop
 
 
 def thaw(pid: int) -> None:
