@@ -7,7 +7,7 @@ from django.urls import path
 from apps.runs.views.compare import compare, compare_runs, compare_versions
 from apps.runs.views.launch import launch, preview
 from apps.runs.views.problems import problem, problem_source, problems
-from apps.runs.views.run import log_download, order, part, run
+from apps.runs.views.run import log_download, order, part, run, said
 from apps.runs.views.runs import bulk, runs
 from apps.runs.views.transcripts import export, take_in
 from apps.runs.views.version import again, version, version_source
@@ -20,6 +20,7 @@ urlpatterns = [
     path("launch/preview/", preview, name="launch-preview"),
     path("runs/<int:pk>/", run, name="run"),
     path("runs/<int:pk>/part/<slug:name>/", part, name="run-part"),
+    path("runs/<int:pk>/said/<int:seq>/", said, name="run-said"),
     path("runs/<int:pk>/order/", order, name="run-order"),
     path("runs/<int:pk>/log.txt", log_download, name="run-log"),
     path("runs/<int:pk>/transcript.json", export, name="run-transcript"),

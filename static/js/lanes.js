@@ -9,6 +9,7 @@ export class Lanes {
     this.card = card;
     this.board = /** @type {HTMLElement} */ (card.querySelector("[data-lanes]"));
     this.all = this.#feedOfAll();
+    this.run = document.getElementById("run")?.dataset.run ?? "";
     this.pending = new Map();
     /** Steps that have begun, by agent. @type {Map<string, string>} */
     this.doing = new Map();
@@ -35,10 +36,13 @@ export class Lanes {
     who.children[1].textContent = [event.iteration == null ? "" : `it. ${event.iteration}`, took(event.data.usage)].filter(Boolean).join(" · ");
     summary.textContent = event.text;
     const whole = event.data.text ?? "";
-    if (whole.trim() && whole.trim() !== event.text.trim()) {
-      const lines = whole.split("\n").length;
-      fold.children[0].textContent = `all it said · ${lines} line${lines === 1 ? "" : "s"}`;
-      fold.children[1].textContent = whole;
+    const lines = whole.trim() && whole.trim() !== event.text.trim() ? whole.split("\n").length : 0;
+    const model = event.data.usage?.model;
+    if (lines || model) {
+      const many = lines ? ` · ${lines} line${lines === 1 ? "" : "s"}` : "";
+      fold.children[0].textContent = (model ? "prompt, answer" : "all it said") + many;
+      fold.setAttribute("hx-get", `/runs/${this.run}/said/${event.seq}/`);
+      window.htmx?.process(fold);
     } else fold.remove();
     this.#put(entry);
     if (this.doing.get(event.agent) === event.step) {
@@ -78,14 +82,13 @@ export class Lanes {
         article = document.createElement("article");
         article.className = "say draft";
         Object.assign(/** @type {HTMLElement} */ (article).dataset, { draft: step, agent: draft.agent });
-        article.innerHTML = '<small class="who"><b></b> <span></span></small><p class="pre" data-text></p>';
+        article.innerHTML = DRAFT;
         const [who, what] = article.children[0].children;
         who.textContent = name(draft.agent);
         what.textContent = `it. ${draft.iteration}`;
         this.#put(/** @type {HTMLElement} */ (article));
       }
-      const body = /** @type {HTMLElement} */ (article.querySelector("[data-text]"));
-      if (body.textContent !== draft.text) body.textContent = draft.text;
+      show(article, draft.text);
       this.#follow(article.closest("[data-feed]"));
     }
   }
@@ -144,16 +147,51 @@ export class Lanes {
   }
 }
 
+const DRAFT =
+  '<small class="who"><b></b> <span></span></small><details class="fold think" hidden><summary></summary><p class="pre"></p></details><p class="pre" data-text></p>';
+const THOUGHT = /<think(?:ing)?>([\s\S]*?)(?:<\/think(?:ing)?>|$)/g;
+
+/** A draft's text: what the model thinks is folded to how much it is, what it says stands open. @param {Element} article @param {string} text */
+function show(article, text) {
+  const thoughts = [...text.matchAll(THOUGHT)].map((found) => found[1].trim()).join("\n\n");
+  const said = thoughts ? text.replace(THOUGHT, "").trimStart() : text;
+  const [, fold, body] = article.children;
+  if (fold instanceof HTMLElement) {
+    fold.hidden = !thoughts;
+    const words = thoughts ? thoughts.split(/\s+/).length : 0;
+    write(fold.children[0], `${said ? "thought" : "thinking"} · ${words} words`);
+    write(fold.children[1], thoughts);
+  }
+  write(body, said);
+}
+
+/** @param {Element} place @param {string} text */
+function write(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+}
+
 /** Drafts come last. @param {Element} entry */
 const order = (entry) => (entry instanceof HTMLElement && entry.dataset.seq ? Number(entry.dataset.seq) : Infinity);
 
 /** @param {string} agent */
 const name = (agent) => agent.charAt(0).toUpperCase() + agent.slice(1);
 
-/** @param {any} usage */
+/** What a step took, as the server's own words for it. @param {any} usage */
 function took(usage) {
   if (!usage) return "";
   const tokens = (usage.tokens_in ?? 0) + (usage.tokens_out ?? 0);
-  const cost = usage.cost_usd == null ? "price unknown" : `$${usage.cost_usd.toFixed(4)}`;
-  return [`${usage.seconds.toFixed(1)} s`, tokens ? `${tokens} tok · ${cost}` : ""].filter(Boolean).join(" · ");
+  const guess = usage.estimated ? "≈ " : "";
+  const price = usage.cost_usd == null ? "cost unknown" : guess + (usage.cost_usd === 0 ? "none" : `$${usage.cost_usd.toFixed(usage.cost_usd < 0.01 ? 4 : 2)}`);
+  const paid = tokens || usage.model ? `${guess}${count(tokens)} tok · ${price}${guess ? " (estimated)" : ""}` : "";
+  return [duration(usage.seconds), paid].filter(Boolean).join(" · ");
+}
+
+/** @param {number} value */
+const count = (value) => (value < 1000 ? String(value) : `${Number((value / 1000).toPrecision(3))} K`);
+
+/** @param {number} seconds */
+function duration(seconds) {
+  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  const whole = Math.round(seconds);
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from apps.agents.ports import Agent
-from apps.kernels.plain import Plain
+from apps.kernels.plain import Plain, to_plain
+from apps.runs import exchanges
 from apps.runs.models import Draft, Event, Run
 from apps.runs.presentation import figures
 
+_THOUGHT = re.compile(r"<think(?:ing)?>(.*?)(?:</think(?:ing)?>|\Z)", re.DOTALL)
 KEPT = 80  # finished steps a page starts with; all of them are in the log
 _LANES = (
     (Agent.CODER, "Coder", "writes and repairs"),
@@ -22,20 +25,16 @@ _LANES = (
 
 @dataclass(frozen=True)
 class Entry:
-    """One finished step: its summary, the whole text where there is more, and what it took."""
+    """One finished step: its summary and what it took. Where there is more to read, `lines` says how much (else 0)."""
 
     seq: int
     agent: str
     iteration: int | None
     at: datetime
     summary: str
-    text: str
+    lines: int
     took: str
-
-    @property
-    def lines(self) -> int:
-        """Lines of the whole text."""
-        return self.text.count("\n") + 1
+    by_model: bool
 
 
 @dataclass(frozen=True)
@@ -91,16 +90,60 @@ def entry_of(event: Event) -> Entry:
         iteration=event.iteration,
         at=event.at,
         summary=event.text,
-        text=text if text.strip() != event.text.strip() else "",
+        lines=text.count("\n") + 1 if text.strip() and text.strip() != event.text.strip() else 0,
         took=usage_text(event.data.get("usage") or {}),
+        by_model=bool((event.data.get("usage") or {}).get("model")),
     )
 
 
 def usage_text(usage: dict[str, Plain]) -> str:
-    """`1.2 s · 3.4 K tok · $0.02`, leaving out what a step does not have."""
+    """`1.2 s · 3.4 K tok · $0.02`, leaving out what a step does not have; what is estimated or unknown says so."""
     parts = [figures.duration(usage.get("seconds"))]
     tokens = (usage.get("tokens_in") or 0) + (usage.get("tokens_out") or 0)
-    if tokens:
+    if tokens or usage.get("model"):
         cost = usage.get("cost_usd")
-        parts += [f"{figures.count(tokens)} tok", figures.money(cost, unknown=cost is None)]
+        guess = "≈ " if usage.get("estimated") else ""
+        price = "cost unknown" if cost is None else guess + figures.money(cost)
+        parts += [f"{guess}{figures.count(tokens)} tok", price + (" (estimated)" if guess else "")]
     return " · ".join(parts)
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """One call of a model within a step: its heading, the prompt's messages, what it thought and what it answered."""
+
+    heading: str
+    prompt: tuple[exchanges.Line, ...]
+    characters: int
+    thought: str
+    answer: str
+    failure: str
+
+
+@dataclass(frozen=True)
+class Said:
+    """All that there is to read of one finished step."""
+
+    thought: str
+    answer: str
+    exchanged: tuple[Exchanged, ...]
+
+
+def said(run: Run, event: Event) -> Said:
+    """The whole text of a step, with the prompts of its calls where a model was asked."""
+    thought, answer = thinking(str(event.data.get("text", "")))
+    return Said(thought, answer, tuple(_exchanged(one) for one in exchanges.of_step(run, event.step)))
+
+
+def thinking(text: str) -> tuple[str, str]:
+    """A text as what was thought and what was said: models mark their reasoning so, and so does the gateway."""
+    thought = [found[1].strip() for found in _THOUGHT.finditer(text)]
+    return "\n\n".join(one for one in thought if one), _THOUGHT.sub("", text).strip()
+
+
+def _exchanged(told: exchanges.Told) -> Exchanged:
+    free = "" if told.temperature is None else f" · temperature {told.temperature:g}"
+    cut = "" if told.complete or told.failure else " · cut short"
+    heading = f"{told.model}{free} · {usage_text(to_plain(told.usage))}{cut}"
+    characters = sum(len(line.text) for line in told.prompt)
+    return Exchanged(heading, told.prompt, characters, told.reasoning, told.answer, told.failure)

@@ -49,16 +49,27 @@ class Turn:
 
     measured: Measured
     is_best: bool
+    slot: int  # from 1
     took: str
     note: str
 
 
 @dataclass(frozen=True)
+class Dropped:
+    """A candidate that came to no version: its slot (from 1), and why; `copy_of` is the version it repeats."""
+
+    slot: int
+    reason: str
+    copy_of: int | None
+
+
+@dataclass(frozen=True)
 class Iteration:
-    """One turn of the loop: its versions, and what they took together."""
+    """One turn of the loop: its versions by slot, what came to none, and what they took together."""
 
     number: int
     turns: tuple[Turn, ...]
+    dropped: tuple[Dropped, ...]
     is_current: bool
     seconds: str
     tokens: str
@@ -135,7 +146,7 @@ def seconds_left(run: Run) -> float | None:
 
 def iterations(run: Run, versions: Sequence[Measured]) -> list[Iteration]:
     """The timeline: every iteration that began, with its versions and what its steps took."""
-    usage = _usage(run)
+    usage, dropped = _usage(run), _dropped(run)
     last = max([run.iteration, *(one.version.iteration for one in versions)], default=0)
     made = []
     for number in range(0 if any(one.version.iteration == 0 for one in versions) else 1, last + 1):
@@ -145,26 +156,44 @@ def iterations(run: Run, versions: Sequence[Measured]) -> list[Iteration]:
         made.append(
             Iteration(
                 number=number,
-                turns=tuple(_turn(run, one) for one in own),
+                turns=tuple(_turn(run, one) for one in sorted(own, key=_place)),
+                dropped=tuple(dropped.get(number, ())),
                 is_current=current,
                 seconds=figures.duration(seconds) if seconds else "",
                 tokens=f"{figures.count(tokens)} tok" if tokens else "",
-                cost=figures.money(cost, unknown) if tokens else "",
+                cost=("cost " if unknown and not cost else "") + figures.money(cost, unknown) if tokens else "",
                 doing=run.doing if current else "",
             )
         )
     return made
 
 
+def _place(one: Measured) -> tuple[int, int]:
+    return one.version.slot, one.version.repair
+
+
 def _turn(run: Run, one: Measured) -> Turn:
-    evaluation = one.evaluation
-    note = one.chip.word if one.ratio is None else ("repaired" if one.version.repair else "correct")
+    evaluation, version = one.evaluation, one.version
+    note = one.chip.word if one.ratio is None else ("repaired" if version.repair else "correct")
+    if version.iteration == 0:
+        note = f"{note} · by {version.author}"
     return Turn(
         measured=one,
-        is_best=one.version.pk == (run.result_id or run.best_id),
+        is_best=version.pk == (run.result_id or run.best_id),
+        slot=version.slot + 1,
         took=figures.duration(evaluation.seconds) if evaluation and evaluation.seconds else "",
         note=note,
     )
+
+
+def _dropped(run: Run) -> dict[int, list[Dropped]]:
+    """What came to no version, by iteration."""
+    found: dict[int, list[Dropped]] = {}
+    for event in Event.objects.filter(run=run, kind="candidate_dropped", iteration__isnull=False).order_by("seq"):
+        assert event.iteration is not None
+        dropped = Dropped(event.data.get("slot", 0) + 1, str(event.data.get("reason", "")), event.data.get("copy_of"))
+        found.setdefault(event.iteration, []).append(dropped)
+    return found
 
 
 def _usage(run: Run) -> dict[int, tuple[float, int, float, bool]]:

@@ -83,6 +83,15 @@ def _carry_out(request: HttpRequest, found: Run, person: Person) -> str:
     raise Refused("There is no such order. Use the buttons of the page.")
 
 
+def said(request: HttpRequest, pk: int, seq: int) -> HttpResponse:
+    """All that was said in one finished step: reasoning, answer and, where a model was asked, the prompt."""
+    found = _run(request, pk)
+    event = get_object_or_404(found.events.filter(kind="step_ended"), seq=seq)
+    by_model = bool((event.data.get("usage") or {}).get("model"))
+    context = {"run": found, "said": reasoning.said(found, event), "by_model": by_model}
+    return render(request, "runs/said.html", context)
+
+
 def log_download(request: HttpRequest, pk: int) -> StreamingHttpResponse:
     """The log as text: what the search and the level leave, or all of it."""
     found = _run(request, pk)
