@@ -5,9 +5,9 @@
 import { colour, onTheme } from "./theme.js";
 import { speedup } from "./chart-speedup.js";
 import { roofline } from "./chart-roofline.js";
-import { curves } from "./chart-curves.js";
+import { ways } from "./chart-ways.js";
 
-const KINDS = { speedup, roofline, curves };
+const KINDS = { speedup, roofline, ways };
 /** @type {Map<HTMLCanvasElement, {destroy: () => void}>} */
 const drawn = new Map();
 

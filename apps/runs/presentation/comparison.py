@@ -9,7 +9,6 @@ from apps.runs.models import Run, Version
 from apps.runs.presentation import extensions, figures, version_page
 from apps.runs.presentation.advice import AdviceCard, cards
 from apps.runs.presentation.measured import Measured, measured
-from apps.runs.presentation.runs_table import RunRow
 
 REFERENCE = "reference"
 _RELATED = ("run__problem", "run__sizing", "run__device__host", "run__best", "measurement", "parent")
@@ -34,14 +33,6 @@ class Fact:
     left: str
     right: str
     differs: bool
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Best so far of a run after each version, starting from 1."""
-
-    name: str
-    best: tuple[float, ...]
 
 
 def find(key: str) -> Version | None:
@@ -154,15 +145,6 @@ def candidates_for(version: Version) -> list[Version]:
     """Every version of the same problem that could stand on a side, newest runs first."""
     found = Version.objects.filter(run__problem=version.run.problem).select_related("measurement")
     return list(found.order_by("-run_id", "number")[:400])
-
-
-def curves(rows: Sequence[RunRow]) -> list[Curve]:
-    """Best so far of each run."""
-    ratios: dict[int, list[float]] = {row.run.pk: [1.0] for row in rows}
-    versions = Version.objects.filter(run__in=ratios).order_by("run_id", "number")
-    for run_id, value in versions.values_list("run_id", "measurement__speedup"):
-        ratios[run_id].append(max(ratios[run_id][-1], value or 0.0))
-    return [Curve(f"run {row.run.pk}", tuple(ratios[row.run.pk])) for row in rows]
 
 
 def settings_of(runs: Sequence[Run]) -> list[tuple[str, list[str], bool]]:

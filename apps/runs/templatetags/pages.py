@@ -71,6 +71,12 @@ def with_query(context: dict[str, Any], **changes: Any) -> str:
     return f"?{query.urlencode()}" if query else "?"
 
 
+@register.simple_tag
+def interval(low: float | None, high: float | None) -> str:
+    """The interval beside a speed-up, empty where none is known."""
+    return figures.interval(low, high)
+
+
 @register.simple_tag(takes_context=True)
 def theme(context: dict[str, Any]) -> str | SafeString:
     """The theme attribute of the page: what the person chose, else what this browser chose, else the system's."""

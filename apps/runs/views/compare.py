@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from apps.people.permissions import Action
 from apps.runs.models import Run
-from apps.runs.presentation import charts, comparison, extensions, metrics, versions_table
+from apps.runs.presentation import charts, comparison, extensions, figures, metrics, twins, versions_table
 from apps.runs.presentation.diffs import diff
 from apps.runs.presentation.runs_table import rows_of
 from apps.runs.views.asking import person_who_may
@@ -58,19 +58,30 @@ def compare_runs(request: HttpRequest) -> HttpResponse:
     person_who_may(request, Action.VIEW)
     keys = [key for key in request.GET.get("runs", "").split(",") if key.isdecimal()][:MOST_RUNS]
     found = list(
-        Run.objects.filter(pk__in=keys).select_related("problem", "sizing", "device__host", "owner", "best", "result")
+        Run.objects.filter(pk__in=keys).select_related(
+            "problem", "sizing", "device__host", "owner", "best", "result", "twin", "twin_of"
+        )
     )
     found.sort(key=lambda run: keys.index(str(run.pk)))
     rows = rows_of(found)
-    curves = comparison.curves(rows)
+    pair = twins.twins_of(found[0]) if len(found) == 2 else None
+    if pair is not None and {pair.on.pk, pair.off.pk} != {run.pk for run in found}:
+        pair = None
+    names = [f"run {run.pk}" + (f", profile {'on' if run.profile else 'off'}" if pair else "") for run in found]
+    ways = twins.ways_there(found, names)
+    axis = "time" if request.GET.get("axis") == "time" else "iterations"
     context = {
         "rows": rows,
         "settings": comparison.settings_of(found),
-        "curves": curves,
-        "curves_data": {"curves": [asdict(curve) for curve in curves]},
+        "twins": pair,
+        "ways": ways,
+        "axis": axis,
+        "ways_data": {"axis": axis, "ways": [asdict(way) for way in ways]},
         "words": "; ".join(
-            f"{curve.name}: best {curve.best[-1]:.2f}× after {len(curve.best) - 1} versions" for curve in curves
+            f"{way.name}: best {figures.ratio(way.last.ratio if way.last else 1.0)} after {way.tried} versions"
+            for way in ways
         ),
+        "bests": [f"{run.pk}.{run.best.number}" for run in found if run.best],
     }
     return render(request, "compare/runs.html", context)
 

@@ -16,7 +16,7 @@ from apps.people.models import Person
 from apps.people.permissions import Action
 from apps.runs import steering
 from apps.runs.models import Run
-from apps.runs.presentation import advice, charts, log, metrics, reasoning, run_page
+from apps.runs.presentation import advice, charts, log, metrics, reasoning, run_page, twins
 from apps.runs.presentation.code import code_lines
 from apps.runs.presentation.diffs import diff
 from apps.runs.presentation.measured import Measured, all_measured
@@ -183,6 +183,13 @@ def _roofline(seen: _Seen) -> dict[str, Any]:
     return {"roofline_chart": roofs, "roofline_data": asdict(roofs) if roofs else None}
 
 
+def _twin(seen: _Seen) -> dict[str, Any]:
+    pair = twins.twins_of(seen.run)
+    axis = "time" if seen.request.GET.get("axis") == "time" else "iterations"
+    data = {"axis": axis, "ways": [asdict(way) for way in pair.ways]} if pair else None
+    return {"twins": pair, "axis": axis, "ways_data": data}
+
+
 PARTS: dict[str, Callable[[_Seen], dict[str, Any]]] = {
     "head": _head,
     "progress": _progress,
@@ -190,4 +197,5 @@ PARTS: dict[str, Callable[[_Seen], dict[str, Any]]] = {
     "metrics": _metrics,
     "advice": _advice,
     "roofline": _roofline,
+    "twin": _twin,
 }
