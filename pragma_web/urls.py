@@ -13,9 +13,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/docs/", login_required(SpectacularSwaggerSplitView.as_view(url_name="api-schema")), name="api-docs"),
     path("api/v1/", include("apps.people.api.urls")),
+    path("api/v1/", include("apps.notices.api.urls")),
     path("api/v1/", include("apps.runs.api.urls")),
+    path("api/v1/", include("apps.reviews.api.urls")),
     path("", include("apps.people.urls")),
+    path("", include("apps.notices.urls")),
     path("", include("apps.hosts.urls")),
     path("", include("apps.ledger.urls")),
     path("", include("apps.runs.urls")),
+    path("", include("apps.reviews.urls")),
 ]

@@ -68,6 +68,7 @@ def no_broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         return
     from apps.hosts import bell as jobs_bell
     from apps.hosts import outgoing
+    from apps.notices import telling
     from apps.runs import bell, queue
 
     monkeypatch.setattr(bell, "ring", lambda: None)
@@ -75,6 +76,7 @@ def no_broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(outgoing, "_send", lambda *args, **options: False)
     monkeypatch.setattr(outgoing, "_broadcast", lambda *args, **options: None)
     monkeypatch.setattr(queue, "wake", lambda run_id: None)
+    monkeypatch.setattr(telling, "wake", lambda: None)
 
 
 @pytest.fixture

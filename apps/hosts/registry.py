@@ -85,15 +85,18 @@ def host_is_measuring(host: Host) -> bool:
     return host.devices.filter(jobs__kind=JobKind.MEASURE, jobs__state__in=live).exists()
 
 
-def drain(host: Host) -> None:
+def drain(host: Host, by: Person | None = None) -> None:
     """Send the host nothing new; what it is doing ends."""
-    Host.objects.filter(pk=host.pk).update(enabled=False)
+    with transaction.atomic():
+        if Host.objects.filter(pk=host.pk, enabled=True).update(enabled=False):
+            audit.record("host.drained", by, f"host {host.name}")
 
 
-def enable(host: Host) -> None:
+def enable(host: Host, by: Person | None = None) -> None:
     """Let the host take jobs again."""
     with transaction.atomic():
-        Host.objects.filter(pk=host.pk).update(enabled=True)
+        if Host.objects.filter(pk=host.pk, enabled=False).update(enabled=True):
+            audit.record("host.enabled", by, f"host {host.name}")
         for device in host.devices.filter(retired=False):
             outgoing.nudge_on_commit(device.pk)
 

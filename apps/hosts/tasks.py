@@ -11,7 +11,7 @@ from celery import shared_task
 from django.db import InterfaceError, OperationalError, connection
 
 from apps.hosts import dispatch as dispatching
-from apps.hosts import lost, outgoing, reports, uptime
+from apps.hosts import lost, outgoing, reports, silence, uptime
 from apps.kernels.plain import BadPlain, from_plain
 from apps.station.messages import REPORTS_QUEUE, TAKE_REPORT, Report
 
@@ -52,7 +52,9 @@ def dispatch(device_id: int) -> None:
 def look() -> None:
     """Every two seconds: take back what silent stations had, and hand out what waits."""
     try:
-        lost.find_lost(uptime.tick())
+        up_since = uptime.tick()
+        lost.find_lost(up_since)
+        silence.tell_silent(up_since)
     except redis.RedisError as problem:
         log.warning("The broker does not answer, so nobody can be called silent: %s", problem)
         return

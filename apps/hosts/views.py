@@ -44,12 +44,10 @@ def operate(request: HttpRequest, name: str) -> HttpResponse:
     found = get_object_or_404(Host, name=name)
     match request.POST.get("do"):
         case "drain":
-            person_who_may(request, Action.OPERATE_HOST, found)
-            registry.drain(found)
+            registry.drain(found, person_who_may(request, Action.OPERATE_HOST, found))
             messages.success(request, f"{name} drains: what runs there ends, nothing new is sent.", "good")
         case "enable":
-            person_who_may(request, Action.OPERATE_HOST, found)
-            registry.enable(found)
+            registry.enable(found, person_who_may(request, Action.OPERATE_HOST, found))
             messages.success(request, f"{name} takes work again.", "good")
         case "measure":
             registry.measure(found, person_who_may(request, Action.OPERATE_HOST, found))
@@ -62,4 +60,7 @@ def operate(request: HttpRequest, name: str) -> HttpResponse:
         case "forbid-weak":
             registry.forbid_weak_isolation(found, person_who_may(request, Action.ALLOW_WEAK_ISOLATION, found))
             messages.success(request, f"{name} refuses candidates again until it can isolate them.", "good")
+        case _:
+            person_who_may(request, Action.OPERATE_HOST, found)
+            messages.error(request, "There is no such order. Use the buttons of the page.", "bad")
     return redirect("host", name=name)

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.agents.ports import Agent
 from apps.kernels.plain import Plain
-from apps.runs import bell
+from apps.runs import bell, notices
 from apps.runs.models import Event, Level, Run
 
 
@@ -66,5 +66,8 @@ def append(run_id: int, entries: Sequence[Entry], *, claim: UUID | None = None, 
             )
             for place, entry in enumerate(entries)
         )
+        for entry in entries:
+            if entry.kind == "run_ended" and at is None:
+                notices.tell_ended(run_id, entry.text, entry.data)
         bell.ring_on_commit()
     return last

@@ -4,9 +4,11 @@ import { installTheme } from "./theme.js";
 import { installLink } from "./link.js";
 import { installForms } from "./forms.js";
 import { installScrolling } from "./scrolling.js";
+import { installBell } from "./notices.js";
 
 installKeys();
 installTheme();
 installLink();
 installForms();
 installScrolling();
+installBell();

@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 from urllib.parse import parse_qs
@@ -13,6 +14,7 @@ from urllib.parse import parse_qs
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
+from apps.people import audit
 from apps.people.models import Person
 from apps.people.permissions import Action, may
 from apps.runs import steering, wire
@@ -50,6 +52,12 @@ class _Socket(AsyncWebsocketConsumer):  # type: ignore[misc]
             self._sending.cancel()
             with suppress(asyncio.CancelledError):
                 await self._sending
+
+    @property
+    def address(self) -> str:
+        """Where the client is, for the audit log."""
+        client = self.scope.get("client")
+        return str(client[0]) if client else ""
 
     async def fresh_person(self) -> None:
         """Read the person again from time to time: who signs out or is disabled sees nothing more."""
@@ -125,9 +133,13 @@ class RunSocket(_Socket):
         """A command: stop, pause, resume or hint."""
         name, fields = _command(text_data)
         try:
-            if self.run is None or not await self.may_go_on(Action.STEER, self.run):
-                raise Refused("You may not steer this run.")
-            await database_sync_to_async(_carry_out)(self.run, cast("Person", self.person), name, fields)
+            if name not in COMMANDS:
+                raise Refused(f"Send an object whose type is one of {', '.join(COMMANDS)}.")
+            action = COMMANDS[name][0]
+            if self.run is None or not await self.may_go_on(action, self.run):
+                raise Refused(f"You may not {action.replace('_', ' ')} this run.")
+            person = cast("Person", self.person)
+            await database_sync_to_async(_carry_out)(self.run, person, name, fields, self.address)
         except Refused as refusal:
             await self.send(wire.refused_message(name, refusal.message))
         else:
@@ -145,18 +157,52 @@ def _command(text: str | None) -> tuple[str, dict[str, Any]]:
     return str(message.get("type", ""))[:20], message
 
 
-def _carry_out(run: Run, by: Person, name: str, fields: dict[str, Any]) -> None:
-    match name:
-        case "stop":
-            steering.stop(run, by, at_once=fields.get("at_once") is True)
-        case "pause":
-            steering.pause(run, by)
-        case "resume":
-            steering.resume(run, by)
-        case "hint":
-            steering.hint(run, by, str(fields.get("text", "")))
-        case _:
-            raise Refused("Send an object with type stop, pause, resume or hint.")
+def _stop(run: Run, by: Person, fields: dict[str, Any]) -> None:
+    steering.stop(run, by, at_once=fields.get("at_once") is True)
+
+
+def _pause(run: Run, by: Person, fields: dict[str, Any]) -> None:
+    steering.pause(run, by)
+
+
+def _resume(run: Run, by: Person, fields: dict[str, Any]) -> None:
+    steering.resume(run, by)
+
+
+def _hint(run: Run, by: Person, fields: dict[str, Any]) -> None:
+    steering.hint(run, by, str(fields.get("text", "")))
+
+
+# What a client may send, what it takes to be allowed to, and what it does.
+COMMANDS: dict[str, tuple[Action, Callable[[Run, Person, dict[str, Any]], None]]] = {
+    "stop": (Action.STEER, _stop),
+    "pause": (Action.STEER, _pause),
+    "resume": (Action.STEER, _resume),
+    "hint": (Action.STEER, _hint),
+}
+
+
+def _carry_out(run: Run, by: Person, name: str, fields: dict[str, Any], address: str) -> None:
+    with audit.coming_from(address, "socket"):
+        COMMANDS[name][1](run, by, fields)
+
+
+class NoticeSocket(_Socket):
+    """`ws/notices`: how many notices the person has not read, whenever that changes."""
+
+    async def pump(self) -> None:
+        """Tell until the end."""
+        person = cast("Person", self.person)
+        tailer().follow_notices(person.pk, self.subscription)
+        try:
+            while True:
+                message = await self.subscription.next()
+                if not await self.may_go_on(Action.VIEW):
+                    await self.close(NOT_ALLOWED)
+                    return
+                await self.send(message)
+        finally:
+            tailer().leave_notices(person.pk, self.subscription)
 
 
 class ListSocket(_Socket):

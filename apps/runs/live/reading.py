@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -13,6 +13,7 @@ from django.db.models import Count, F, Max, Q
 from django.utils import timezone
 
 from apps.hosts.models import ELSEWHERE, LIVE_JOB_STATES, Fault, Host, Job
+from apps.notices import telling
 from apps.runs import wire
 from apps.runs.models import LIVE_RUN_STATES, Draft, Event, Run
 from apps.runs.wire import Status
@@ -108,18 +109,23 @@ def page(run_id: int, after: int, until: int) -> tuple[str, int] | None:
 
 @dataclass(frozen=True)
 class Lists:
-    """The runs that may change, and for each host a value that differs when its page would."""
+    """The runs that may change, for each host a value that differs when its page would, and for each person asked about
+    how many notices they have not read with the newest one's number."""
 
     runs: Mapping[int, Status]
     hosts: Mapping[str, object]
+    unread: Mapping[int, tuple[int, int]]
 
 
-def lists() -> Lists:
-    """The lists as they stand."""
+def lists(people: Collection[int], *, with_rows: bool = True) -> Lists:
+    """The lists as they stand; without their rows where nobody looks at a list."""
+    unread = telling.unread(people) if people else {}
+    if not with_rows:
+        return Lists({}, {}, unread)
     now = timezone.now()
     news = Q(state__in=LIVE_RUN_STATES) | Q(finished_at__gte=now - _STILL_NEWS)
     runs = {status.id: status for status in wire.statuses(Run.objects.filter(news), now)}
-    return Lists(runs, dict(_hosts()))
+    return Lists(runs, dict(_hosts()), unread)
 
 
 def _hosts() -> Iterator[tuple[str, object]]:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
@@ -45,6 +45,8 @@ class Tailer:
         self._lists: Lists | None = None
         self._list_subscriptions: set[Subscription] = set()
         self._lists_read = 0.0
+        self._people: dict[int, set[Subscription]] = {}
+        self._unread: Mapping[int, tuple[int, int]] = {}
         self._versions = reading.Versions()
         self._looked = 0.0
         self._stale = False  # a read failed, or came too early for a run that is watched only now
@@ -117,6 +119,23 @@ class Tailer:
         if not self._list_subscriptions:
             self._lists = None
 
+    def follow_notices(self, person_id: int, subscription: Subscription) -> None:
+        """Tell this socket how many notices the person has not read, now and whenever that changes."""
+        self._start()
+        self._people.setdefault(person_id, set()).add(subscription)
+        self._unread = {
+            pk: known for pk, known in self._unread.items() if pk != person_id
+        }  # told to all of theirs anew
+        self._lists_stale = True
+        self._wake.set()
+
+    def leave_notices(self, person_id: int, subscription: Subscription) -> None:
+        """A socket is gone."""
+        mine = self._people.get(person_id, set())
+        mine.discard(subscription)
+        if not mine:
+            self._people.pop(person_id, None)
+
     # --- reading
 
     def _start(self) -> None:
@@ -126,7 +145,7 @@ class Tailer:
     async def _tail(self) -> None:
         while True:
             await self._pause()
-            if not self._watched and not self._list_subscriptions:
+            if self._idle:
                 continue
             try:
                 await self._look()
@@ -138,10 +157,13 @@ class Tailer:
 
     async def _pause(self) -> None:
         await asyncio.sleep(_BETWEEN_READS)
-        idle = not self._watched and not self._list_subscriptions
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), None if idle else self._timer())
+            await asyncio.wait_for(self._wake.wait(), None if self._idle else self._timer())
         self._wake.clear()
+
+    @property
+    def _idle(self) -> bool:
+        return not self._watched and not self._list_subscriptions and not self._people
 
     def _timer(self) -> float:
         if settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"):
@@ -153,8 +175,11 @@ class Tailer:
         anyway = self._stale or now - self._looked > _LOOK_ANYWAY
         self._stale = False
         tails = {run_id: watched.tail for run_id, watched in self._watched.items()}
-        lists_due = bool(self._list_subscriptions) and now - self._lists_read >= _LISTS_EVERY
-        snapshots, lists = await self._in(self._reader, lambda: self._read(tails, anyway=anyway, lists_due=lists_due))
+        lists_due = bool(self._list_subscriptions or self._people) and now - self._lists_read >= _LISTS_EVERY
+        people, with_rows = set(self._people), bool(self._list_subscriptions)
+        snapshots, lists = await self._in(
+            self._reader, lambda: self._read(tails, people, anyway=anyway, lists_due=lists_due, with_rows=with_rows)
+        )
         if anyway:
             self._looked = now
         for run_id, snapshot in snapshots.items():
@@ -162,10 +187,12 @@ class Tailer:
                 self._watched[run_id].take(snapshot)
         if lists is not None:
             self._lists_read = now
-            self._tell_lists(lists)
+            self._tell_notices(lists.unread)
+            if with_rows:
+                self._tell_lists(lists)
 
     def _read(
-        self, tails: dict[int, int], *, anyway: bool, lists_due: bool
+        self, tails: dict[int, int], people: set[int], *, anyway: bool, lists_due: bool, with_rows: bool
     ) -> tuple[dict[int, Snapshot], Lists | None]:
         """In the reader's thread: what was committed since the last time, and the lists if they are due and changed."""
         changed = self._versions.changed() or anyway
@@ -174,7 +201,7 @@ class Tailer:
         if not (lists_due and self._lists_stale):
             return snapshots, None
         self._lists_stale = False
-        return snapshots, reading.lists()
+        return snapshots, reading.lists(people, with_rows=with_rows)
 
     def _tell_lists(self, lists: Lists) -> None:
         before, self._lists = self._lists, lists
@@ -186,6 +213,13 @@ class Tailer:
             message = wire.changed_message(runs, hosts)
             for subscription in self._list_subscriptions:
                 subscription.offer(message)
+
+    def _tell_notices(self, unread: Mapping[int, tuple[int, int]]) -> None:
+        before, self._unread = self._unread, unread
+        for person_id, known in unread.items():
+            if before.get(person_id) != known:
+                for subscription in self._people.get(person_id, ()):
+                    subscription.offer(wire.notices_message(*known))
 
     async def _listen(self) -> None:
         """Hear the bell; while it is away the timer alone wakes."""

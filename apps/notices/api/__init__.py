@@ -1,0 +1,1 @@
+"""REST about one's own notices, what one is told of, and webhooks."""

@@ -1,0 +1,1 @@
+"""Pages: the list of notices, and who wants which by which way."""
