@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
@@ -21,6 +23,7 @@ from apps.runs.presentation.code import code_lines
 from apps.runs.presentation.diffs import diff
 from apps.runs.presentation.measured import Measured, all_measured
 from apps.runs.refusals import Refused
+from apps.runs.transcripts.importing import imported
 from apps.runs.views.asking import person_who_may
 
 TABS = (("diff", "Diff"), ("code", "Code"), ("checks", "Checks"), ("build", "Build"), ("log", "Log"))
@@ -57,7 +60,7 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
     if not request.headers.get("HX-Request"):
         return redirect(found)
     now = _run(request, pk)
-    return render(request, "runs/live/ordered.html", {"run": now, "head": run_page.head(now)})
+    return render(request, "runs/live/ordered.html", {"run": now, "head": run_page.head(now), "imported": None})
 
 
 def _carry_out(request: HttpRequest, found: Run, person: Person) -> str:
@@ -76,11 +79,24 @@ def _carry_out(request: HttpRequest, found: Run, person: Person) -> str:
             steering.hint(found, person, request.POST.get("text", ""))
             return "Your hint joins the next prompt."
         case "limits":
-            iterations, minutes = request.POST.get("iterations"), request.POST.get("minutes")
-            seconds = float(minutes) * 60 if minutes else None
-            steering.change_limits(found, person, steering.Limits(int(iterations) if iterations else None, seconds))
+            steering.change_limits(found, person, _limits(request.POST))
             return "Limits changed; they hold from the next step on."
     raise Refused("There is no such order. Use the buttons of the page.")
+
+
+def _limits(posted: QueryDict) -> steering.Limits:
+    """The limits as typed; an empty field leaves one as it is. Raises `ValueError` for what is no number."""
+    iterations, minutes, dollars = (posted.get(name, "").strip() for name in ("iterations", "minutes", "money"))
+    seconds = float(minutes) * 60 if minutes else None
+    if seconds is not None and not math.isfinite(seconds):
+        raise ValueError
+    try:
+        money = Decimal(dollars) if dollars else None
+    except InvalidOperation:
+        raise ValueError from None
+    if money is not None and not money.is_finite():
+        raise ValueError
+    return steering.Limits(int(iterations) if iterations else None, seconds, money)
 
 
 def said(request: HttpRequest, pk: int, seq: int) -> HttpResponse:
@@ -129,7 +145,7 @@ class _Seen:
 
 
 def _head(seen: _Seen) -> dict[str, Any]:
-    return {"head": run_page.head(seen.run)}
+    return {"head": run_page.head(seen.run), "imported": imported(seen.run)}
 
 
 def _progress(seen: _Seen) -> dict[str, Any]:
