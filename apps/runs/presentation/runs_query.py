@@ -28,6 +28,8 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("policy", "Policy", "policy"),
     ("compiled", "torch.compile", "compiled_speedup"),
     ("profile", "Profile", "profile"),
+    ("tags", "Tags", ""),
+    ("notes", "Notes", ""),
 )
 _USUAL = tuple(name for name, *_ in COLUMNS[:10])
 _SORTS = {name: field for name, _, field in COLUMNS if field} | {"run": "id"}
@@ -47,6 +49,7 @@ class RunsQuery:
     host: str = ""
     coder: str = ""
     who: str = ""
+    tag: str = ""
     sort: str = "-run"
     columns: tuple[str, ...] = _USUAL
     page: int = 1
@@ -65,6 +68,7 @@ class RunsQuery:
             host=query.get("host", ""),
             coder=query.get("coder", ""),
             who=query.get("who", ""),
+            tag=query.get("tag", "").strip().lower(),
             sort=sort if sort.lstrip("-") in _SORTS else "-run",
             columns=known or _USUAL,
             page=int(query.get("page", "1")) if query.get("page", "1").isdecimal() else 1,
@@ -73,7 +77,7 @@ class RunsQuery:
     @property
     def filtered(self) -> bool:
         """Whether anything narrows the list."""
-        return any((self.search, self.state, self.problem, self.language, self.host, self.coder, self.who))
+        return any((self.search, self.state, self.problem, self.language, self.host, self.coder, self.who, self.tag))
 
     def apply(self, runs: QuerySet[Run]) -> QuerySet[Run]:
         """The runs that match, in order; what has no value comes last either way."""
@@ -93,11 +97,14 @@ class RunsQuery:
         ):
             if value:
                 match &= Q(**{field: value})
+        if self.tag:
+            match &= Q(tags__contains=f" {self.tag} ")
         for word in self.search.split():
             either = Q(problem__title__icontains=word) | Q(problem__slug__icontains=word) | Q(coder__icontains=word)
             either |= (
                 Q(device__host__name__icontains=word) | Q(owner__username__icontains=word) | Q(notes__icontains=word)
             )
+            either |= Q(tags__contains=word.lower())
             match &= either | Q(pk=int(word)) if word.isdecimal() and len(word) < 10 else either
         return match
 

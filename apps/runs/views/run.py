@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from apps.people.models import Person
 from apps.people.permissions import Action
-from apps.runs import steering
+from apps.runs import annotating, steering
 from apps.runs.models import Run
 from apps.runs.presentation import advice, charts, log, metrics, reasoning, run_page, twins
 from apps.runs.presentation.code import code_lines
@@ -82,6 +82,19 @@ def _carry_out(request: HttpRequest, found: Run, person: Person) -> str:
             steering.change_limits(found, person, _limits(request.POST))
             return "Limits changed; they hold from the next step on."
     raise Refused("There is no such order. Use the buttons of the page.")
+
+
+@require_POST
+def annotate(request: HttpRequest, pk: int) -> HttpResponse:
+    """Writes tags and notes on the run."""
+    found = _run(request, pk)
+    person_who_may(request, Action.STEER, found)
+    try:
+        annotating.annotate(found, tags=request.POST.get("tags", ""), notes=request.POST.get("notes", ""))
+        messages.success(request, "Tags and notes are written down.", "good")
+    except Refused as refusal:
+        messages.error(request, refusal.message, "bad")
+    return redirect(found)
 
 
 def _limits(posted: QueryDict) -> steering.Limits:
