@@ -14,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/docs/", login_required(SpectacularSwaggerSplitView.as_view(url_name="api-schema")), name="api-docs"),
     path("api/v1/", include("apps.people.api.urls")),
     path("api/v1/", include("apps.notices.api.urls")),
+    path("api/v1/", include("apps.ledger.api.urls")),
     path("api/v1/", include("apps.runs.api.urls")),
     path("api/v1/", include("apps.reviews.api.urls")),
     path("", include("apps.people.urls")),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
+from apps.ledger.views.calls import calls
 from apps.ledger.views.limits import person_limit, spending_and_limits
 from apps.ledger.views.models import change, model, models, trial, try_out
 
 urlpatterns = [
+    path("runs/<int:run>/calls/", calls, name="run-calls"),
     path("settings/models/", models, name="settings-models"),
     path("settings/models/new/", model, name="settings-model-new"),
     path("settings/models/<int:pk>/", model, name="settings-model"),

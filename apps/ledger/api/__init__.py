@@ -1,0 +1,1 @@
+"""REST about models and what their calls took."""

@@ -1,0 +1,58 @@
+"""A model of the team that leads to the scripted server, with its key kept encrypted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from apps.agents.gateway.secret import Secret
+from apps.ledger import sealing, trials
+from apps.ledger.models import KeySource, LanguageModel
+from tests.agents_models.conftest import KEY, impatient, one_server, server
+from tests.agents_models.server import ModelServer
+
+__all__ = ["impatient", "one_server", "server"]
+
+MakeModel = Callable[..., LanguageModel]
+
+
+@pytest.fixture(autouse=True)
+def pragma_key(settings: Any) -> None:
+    """As `make run` makes one."""
+    settings.PRAGMA_KEY = "a-test-key-of-more-than-twenty-characters"
+    settings.PRAGMA_OLD_KEYS = []
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The trials that workers were asked for; there is no broker."""
+    numbers: list[int] = []
+    monkeypatch.setattr(trials, "_send", numbers.append)
+    return numbers
+
+
+@pytest.fixture
+def make_model(db: None, one_server: ModelServer) -> MakeModel:
+    def make(name: str = "scripted", **columns: Any) -> LanguageModel:
+        given: dict[str, Any] = {
+            "model_id": "openai/scripted",
+            "api_base": one_server.address,
+            "key_source": KeySource.KEPT,
+            "key_sealed": sealing.seal(Secret(KEY)),
+            "context_tokens": 64_000,
+            "usd_per_million_in": Decimal(2),
+            "usd_per_million_out": Decimal(10),
+            "silence_seconds": 5,
+            "call_seconds": 20,
+        }
+        return LanguageModel.objects.create(name=name, **given | columns)
+
+    return make
+
+
+@pytest.fixture
+def model(make_model: MakeModel) -> LanguageModel:
+    return make_model()
