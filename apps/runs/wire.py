@@ -149,6 +149,11 @@ def changed_message(runs: Sequence[Status], hosts: Sequence[str]) -> str:
     return _message("changed", runs=[to_plain(status) for status in runs], hosts=list(hosts))
 
 
+def notices_message(unread: int, newest: int) -> str:
+    """How many notices a person has not read, and the newest one's number."""
+    return _message("notices", unread=unread, newest=newest)
+
+
 def utf16_length(text: str) -> int:
     """The length of a text as JavaScript counts it."""
     return len(text) + sum(character > "\uffff" for character in text) if not text.isascii() else len(text)
