@@ -13,7 +13,7 @@ from apps.kernels.jail import Limits, Zygote
 from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.comparer import Comparer
 from apps.kernels.judge.content import Contents
-from apps.kernels.judge.errors import HostCannotJudge, ProblemRefused
+from apps.kernels.judge.errors import HostCannotJudge, ProblemTooLarge
 from apps.kernels.judge.oracle import Oracle
 from apps.kernels.judge.runner import Options, Runner
 
@@ -34,9 +34,45 @@ def available_memory() -> int:
     return 4 * GIB
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A problem, open to be judged: its oracle, the comparer, and what the inputs of calls are mixed from."""
+
+    oracle: Oracle
+    comparer: Comparer
+    contents: Contents
+
+    @classmethod
+    def of(cls, zygote: Zygote, source: str, seconds: float, threads: int | None = None) -> Opened:
+        """Open a problem for `seconds` at most. Raises `ProblemRefused`."""
+        memory = available_memory()
+        # A judgement holds about twenty copies of the inputs at once: the bank, arenas, the roles' own.
+        largest = int(memory * SHARE_OF_MEMORY / 20)
+        limits = Limits(memory_bytes=int(memory * SHARE_OF_MEMORY) + TORCH_BYTES, wall_seconds=seconds)
+        oracle = Oracle(zygote, source, limits, BANK_SLOTS)
+        problem = oracle.problem
+        if problem.input_bytes > largest:
+            oracle.close()
+            raise ProblemTooLarge(
+                f"its inputs take {problem.input_bytes / 1e9:.3g} GB; judging here has room for {largest / 1e9:.3g} GB. "
+                "Choose smaller sizes"
+            )
+        at_once = (threads or os.cpu_count() or 1) if problem.output_bytes > SMALL_OUTPUT else 1
+        comparer = Comparer(zygote, oracle, limits, at_once)
+        return cls(oracle, comparer, Contents(oracle, comparer, BANK_SLOTS))
+
+    def close(self) -> None:
+        """End its processes and free its memory."""
+        self.comparer.close()
+        self.oracle.close()
+
+
 @dataclass
 class Session:
-    """Everything one judgement has open. Use as a context manager."""
+    """Everything one judgement has open. Use as a context manager.
+
+    `opened` is the problem where whoever asks has it open already, for several judgements one after the other.
+    """
 
     request: EvaluationRequest
     problem_source: str
@@ -49,25 +85,15 @@ class Session:
     against_artefacts: Artefacts = field(default_factory=Artefacts)
     compiled_artefacts: Artefacts = field(default_factory=Artefacts)
     started: float = field(default_factory=time.monotonic)
+    opened: Opened | None = None
+    _to_close: Opened | None = None
     _runners: list[Runner] = field(default_factory=list)
 
     def __enter__(self) -> Session:
-        memory = available_memory()
-        # A judgement holds about twenty copies of the inputs at once: the bank, arenas, the roles' own.
-        largest = int(memory * SHARE_OF_MEMORY / 20)
-        limits = Limits(memory_bytes=int(memory * SHARE_OF_MEMORY) + TORCH_BYTES, wall_seconds=self.left)
-        self.oracle = Oracle(self.zygote, self.problem_source, limits, BANK_SLOTS)
-        problem = self.oracle.problem
-        if problem.input_bytes > largest:
-            self.oracle.close()
-            raise ProblemRefused(
-                f"its inputs take {problem.input_bytes / 1e9:.3g} GB; judging here has room for {largest / 1e9:.3g} GB. "
-                "Choose smaller sizes"
-            )
-        threads = self.threads if problem.output_bytes > SMALL_OUTPUT else 1
-        self.comparer = Comparer(self.zygote, self.oracle, limits, threads)
-        self.contents = Contents(self.oracle, self.comparer, BANK_SLOTS)
-        state = sum(item_bytes for item_bytes in (self.oracle.state_bytes,))
+        opened = self.opened or Opened.of(self.zygote, self.problem_source, self.left, self.threads)
+        self._to_close = None if self.opened else opened
+        self.oracle, self.comparer, self.contents = opened.oracle, opened.comparer, opened.contents
+        problem, state = self.oracle.problem, self.oracle.state_bytes
         need = 12 * (problem.input_bytes + problem.output_bytes + state)
         self.limits = Limits(
             memory_bytes=TORCH_BYTES + 4 * GIB + need,
@@ -82,13 +108,19 @@ class Session:
     ) -> None:
         for runner in list(self._runners):
             self.end(runner)
-        self.comparer.close()
-        self.oracle.close()
+        if self._to_close:
+            self._to_close.close()
 
     @property
     def full(self) -> bool:
         """Whether the full tier was asked for."""
         return self.request.tier is Tier.FULL
+
+    @property
+    def processes(self) -> tuple[int, ...]:
+        """Ids of all processes that work for this judgement at the moment, but for the judge's own."""
+        jailed = [self.oracle.jailed, self.comparer.jailed, *(runner.jailed for runner in self._runners)]
+        return tuple(process.pid for process in jailed)
 
     @property
     def left(self) -> float:
