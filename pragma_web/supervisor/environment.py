@@ -11,7 +11,10 @@ BROKER = ("REDIS_URL",)
 DATABASE = ("DATABASE_URL", "PRAGMA_VAR")
 KEY = ("PRAGMA_KEY", "PRAGMA_OLD_KEYS")
 WEB = ("PRAGMA_ALLOWED_HOSTS", "PRAGMA_TRUSTED_ORIGINS", "PRAGMA_HTTPS", "PRAGMA_DEBUG")
-MAIL = ("EMAIL_URL", "EMAIL_*", "DEFAULT_FROM_EMAIL")
+# Where people reach this server, and who its letters come from: that there is a sender says that letters can be sent.
+ADDRESS = ("PRAGMA_ADDRESS", "DEFAULT_FROM_EMAIL")
+METRICS = ("PRAGMA_METRICS_TOKEN",)
+MAIL = ("EMAIL_*",)
 # Credentials and addresses as model providers' own clients and litellm read them, and the way out to them.
 MODELS: tuple[str, ...] = (
     "*_API_KEY",

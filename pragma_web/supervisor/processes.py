@@ -13,7 +13,18 @@ from pathlib import Path
 import redis
 
 from pragma_web.supervisor import broker
-from pragma_web.supervisor.environment import BROKER, DATABASE, KEY, MACHINE, MAIL, MODELS, WEB, chosen
+from pragma_web.supervisor.environment import (
+    ADDRESS,
+    BROKER,
+    DATABASE,
+    KEY,
+    MACHINE,
+    MAIL,
+    METRICS,
+    MODELS,
+    WEB,
+    chosen,
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,13 @@ class Installation:
         """REDIS_URL as given, else the embedded broker's socket."""
         return self.environment.get("REDIS_URL") or f"unix://{self.run / 'broker.sock'}"
 
+    @property
+    def address(self) -> str:
+        """Where people reach it: PRAGMA_ADDRESS, else where it listens."""
+        host, port = self.listener.getsockname()[:2]
+        shown = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
+        return self.environment.get("PRAGMA_ADDRESS") or f"http://{shown}:{port}"
+
 
 def own_host_name(environment: dict[str, str]) -> str:
     """What this machine is called as a host: PRAGMA_STATION, else its own name made fit."""
@@ -64,11 +82,11 @@ def product(here: Installation) -> list[Process]:
         Process(
             "web",
             (sys.executable, "-m", "pragma_web.serve", str(here.listener.fileno())),
-            _sees(here, DATABASE, BROKER, KEY, WEB),
+            _sees(here, DATABASE, BROKER, KEY, WEB, ADDRESS, METRICS),
             files=(here.listener.fileno(),),
         ),
         _worker(here, "agents", _sees(here, DATABASE, BROKER, KEY, MODELS)),
-        _worker(here, "server", _sees(here, DATABASE, BROKER, MAIL)),
+        _worker(here, "server", _sees(here, DATABASE, BROKER, KEY, MAIL, ADDRESS)),  # the key: links and signatures
         Process("station", _station(here), _sees(here, BROKER)),
     ]
 
@@ -90,7 +108,8 @@ def _worker(here: Installation, role: str, sees: dict[str, str]) -> Process:
 
 
 def _sees(here: Installation, *parts: tuple[str, ...]) -> dict[str, str]:
-    everything = here.environment | {"REDIS_URL": here.broker_url, "PRAGMA_VAR": str(here.var)}
+    own = {"REDIS_URL": here.broker_url, "PRAGMA_VAR": str(here.var), "PRAGMA_ADDRESS": here.address}
+    everything = here.environment | own
     secret = here.var / "secret"
     if "PRAGMA_KEY" not in everything and secret.exists():
         everything["PRAGMA_KEY"] = secret.read_text().strip()

@@ -20,7 +20,7 @@ from typing import Any
 from tests.processes.census import Seen, descendants, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-SECRETS = {"OPENAI_API_KEY": "sk-not-real", "PRAGMA_KEY": "k" * 60, "EMAIL_URL": "smtp://mail"}
+SECRETS = {"OPENAI_API_KEY": "sk-not-real", "PRAGMA_KEY": "k" * 60, "EMAIL_HOST_PASSWORD": "smtp://mail"}
 
 SUBMIT = """
 import sys

@@ -65,11 +65,11 @@ def environment_of(pid: int) -> dict[str, str]:
 def test_each_process_sees_what_it_needs_and_nothing_else(pragma: House) -> None:
     station = environment_of(pragma.pid("station"))
     assert "REDIS_URL" in station
-    assert not {"OPENAI_API_KEY", "PRAGMA_KEY", "DATABASE_URL", "PRAGMA_VAR", "EMAIL_URL"} & set(station)
+    assert not {"OPENAI_API_KEY", "PRAGMA_KEY", "DATABASE_URL", "PRAGMA_VAR", "EMAIL_HOST_PASSWORD"} & set(station)
     web, agents, server = (environment_of(pragma.pid(name)) for name in ("web", "agents", "server"))
     assert "OPENAI_API_KEY" in agents and "PRAGMA_KEY" in agents
-    assert "PRAGMA_KEY" in web and not {"OPENAI_API_KEY", "EMAIL_URL"} & set(web)
-    assert "EMAIL_URL" in server and not {"OPENAI_API_KEY", "PRAGMA_KEY"} & set(server)
+    assert "PRAGMA_KEY" in web and not {"OPENAI_API_KEY", "EMAIL_HOST_PASSWORD"} & set(web)
+    assert {"EMAIL_HOST_PASSWORD", "PRAGMA_KEY"} <= set(server) and "OPENAI_API_KEY" not in server
     assert "REDIS_URL" not in environment_of(pragma.pid("broker"))
     jailed = [process for process in pragma.everybody() if process.is_jailed]
     assert jailed and all(environment_of(process.pid) == {} for process in jailed)
