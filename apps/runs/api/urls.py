@@ -1,14 +1,19 @@
-"""Addresses of REST about problems, runs, versions and hosts, under /api/v1/."""
+"""Addresses of REST about problems, runs, versions, evaluations, Compare and hosts, under /api/v1/."""
 
 from __future__ import annotations
 
 from rest_framework.routers import SimpleRouter
 
-from apps.runs.api.views import HostViews, ProblemViews, RunViews, VersionViews
+from apps.runs.api.compare import CompareViews
+from apps.runs.api.evaluations import EvaluationViews
+from apps.runs.api.hosts import HostViews
+from apps.runs.api.views import ProblemViews, RunViews, VersionViews
 
 router = SimpleRouter()
 router.register("problems", ProblemViews, basename="api-problem")
 router.register("runs", RunViews, basename="api-run")
 router.register(r"runs/(?P<run_pk>\d+)/versions", VersionViews, basename="api-version")
+router.register("evaluations", EvaluationViews, basename="api-evaluation")
+router.register("compare", CompareViews, basename="api-compare")
 router.register("hosts", HostViews, basename="api-host")
 urlpatterns = router.urls

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import django_filters
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -15,7 +15,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.hosts.models import ELSEWHERE, Device, Host
+from apps.hosts.models import Device
 from apps.kernels.evaluation import Tier
 from apps.people.api.asking import AskingViews, ask
 from apps.people.api.errors import Complaint
@@ -225,16 +225,3 @@ class VersionViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews
         job = remeasure.measure_again(self.person, version, device, Tier(fields["tier"]))
         ticket = shapes.JobTicket({"job": job.pk, "state": job.state})
         return Response(ticket.data, status=status.HTTP_202_ACCEPTED)
-
-
-class HostViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
-    """Hosts and their devices."""
-
-    serializer_class = shapes.HostSerializer
-    lookup_field = "name"
-
-    def get_queryset(self) -> QuerySet[Host]:
-        """All hosts by name."""
-        return Host.objects.exclude(name=ELSEWHERE).prefetch_related(
-            Prefetch("devices", Device.objects.order_by("name"))
-        )
