@@ -117,9 +117,16 @@ AROUND = {
         "if __name__ == '__main__':\n    import time\n    t = time.perf_counter()\n    print(time.perf_counter() - t)"
     ),
     "a lock around the build": "import threading\nLOCK = threading.Lock()",
+    "kernels built at once": (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor(2) as pool:\n    BUILT = list(pool.map(str, ['a', 'b']))"
+    ),
     "garbage collected before the build": "import gc\ngc.collect()",
     "flags with safe maths": "EXTRA = ['-fno-math-errno', '-fno-trapping-math', '-ffinite-math-only', '-fassociative-math']",
     "a word about fast-math": "NOTE = 'never link with -ffast-math, it flushes subnormals'",
+    "fast-math filtered out": "FLAGS = [flag for flag in os.environ.get('FLAGS', '').split() if flag != '-ffast-math']",
+    "fast-math replaced in a text": "FLAGS = os.environ.get('FLAGS', '').replace('-Ofast', '-O3').split()",
+    "fast-math in a set of what is refused": "UNSAFE = {'-Ofast', '-ffast-math'}\nFLAGS = [f for f in ('-O3',) if f not in UNSAFE]",
     "fast-math where nothing is linked": "STEPS = [['g++', '-c', '-ffast-math', 'k.cpp'], ['g++', '-shared', 'k.o']]",
     "model.eval() and literal exec": "m = nn.Identity()\nm.eval()\nexec('VERSION = 1')",
     "getattr with a literal": "dtype = getattr(torch, 'float32')",
@@ -134,6 +141,9 @@ CPP = {
     "own functions named like libraries'": "static void sgemm(const float* a) {}\nvoid f(const float* a) { sgemm(a); }",
     "own struct methods": "struct Acc { float sum() const { return 1; } };\nfloat f(Acc a) { return a.sum(); }",
     "std functions": "float f(float x) { return std::exp(x) + std::max(x, 0.f) + std::abs(x) + std::tanh(x); }",
+    "a pool's thread, which calls wait for": (
+        "std::mutex m; std::condition_variable c; void f() { std::thread([] { for (;;) { } }).detach(); }"
+    ),
     "threads that are joined": "void f() { std::thread t([]{}); t.join(); }",
     "flush-to-zero that is put back": "void f() { auto old = _mm_getcsr(); _mm_setcsr(old | 0x8040); _mm_setcsr(old); }",
     "detaching a tensor": "torch::Tensor f(torch::Tensor x) { std::thread u([]{}); u.join(); return x.detach(); }",

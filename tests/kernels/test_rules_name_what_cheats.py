@@ -86,7 +86,11 @@ TRICKS = {
         "class Lazy(torch.Tensor):\n    pass",
         "class Any_:\n    def __torch_function__(self, *a):\n        pass",
     ],
-    "fast-math when linking": ["FLAGS = ['-Ofast', '-shared']", "COMMAND = 'g++ -O3 -ffast-math -shared k.cpp'"],
+    "fast-math when linking": [
+        "FLAGS = ['-Ofast', '-shared']",
+        "FLAGS = ['-Ofast', '-shared']\nassert '-O3' not in FLAGS",
+        "COMMAND = 'g++ -O3 -ffast-math -shared k.cpp'",
+    ],
 }
 IN_A_CALL = {
     "watches the clock": "import time\nt = time.perf_counter()\nreturn LIB.f(x, t)",
@@ -105,6 +109,8 @@ CPP = {
     "work beside the call": [
         "void f() { fork(); }",
         "void f() { std::thread t([]{}); t.detach(); }",
+        "void f() { std::thread([] { work(1, 2); }).detach(); }",
+        "void f() { pthread_detach(t); }",
         "void f() { std::system(0); }",
     ],
     "hidden code": ["void f() { dlsym(0, 0); }"],

@@ -19,15 +19,20 @@ _FORBIDDEN: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("work beside the call",
      re.compile(r"(?<![\w.:>])(?:::|std::)?(v?fork|system|popen|posix_spawnp?|exec[vl][pe]*)\s*\("),
      "a kernel starts no process"),
-    ("work beside the call", re.compile(r"\b(pthread_detach|PTHREAD_CREATE_DETACHED)\b"), "join what you start, in the call"),
     ("hidden code", re.compile(r"\b(dlopen|dlsym|dlmopen)\s*\("), "call what you need by name"),
     ("looks into frames", re.compile(r"\b(PyEval_\w+|PyFrame_\w+|PyGC_\w+|PyThreadState_\w+|ptrace|process_vm_readv)\s*\("),
      "a kernel computes from its inputs alone"),
     ("torch computes", re.compile(r"\b((?:at::native|torch::jit|torch::nn|torch::autograd|c10::Dispatcher)\b[\w:]*)"),
      "compute it in a kernel of your own"),
 )  # fmt: skip
+_UNNAMED = re.compile(r"\bstd::j?thread\s*[({]")
+_DETACHED = re.compile(r"\s*\.\s*detach\s*\(\s*\)")
 _DETACH = re.compile(r"\b(\w+)\s*\.\s*detach\s*\(\s*\)")
 _THREAD = re.compile(r"\bstd::(?:j?thread)\s+(\w+)|\bstd::(?:j?thread)\s*[({]")
+_LEFT_ALONE = re.compile(r"\b(pthread_detach|PTHREAD_CREATE_DETACHED)\b")
+_WAITED_FOR = re.compile(
+    r"\b(condition_variable\w*|atomic\w*|mutex|\w*semaphore|latch|barrier|pthread_cond_\w+|futex\w*)\b"
+)
 _FLUSH = re.compile(r"\b(_MM_SET_FLUSH_ZERO_MODE|_MM_SET_DENORMALS_ZERO_MODE|_mm_setcsr)\s*\(")
 _BLAS = re.compile(
     r"\b(cblas_\w+|mkl_[sdcz]\w+|cublas[A-Z]\w*|cudnn[A-Z]\w*|dnnl_\w+|[sdcz](?:gemm|gemv|syrk|dot|axpy)_)\s*\("
@@ -88,12 +93,31 @@ def _computes(name: str, policy: Policy) -> bool:
 
 
 def _threads(code: str) -> Iterator[tuple[int, str, str]]:
+    """Threads left to themselves. Where anything waits for anything they may be a pool that each call waits for."""
+    if _WAITED_FOR.search(code):
+        return
+    advice = "join what you start, in the call"
+    for match in _LEFT_ALONE.finditer(code):
+        yield match.start(), "work beside the call", f"{match[1]} in C++; {advice}"
     if not _THREAD.search(code):
         return
     tensors = set(_TENSOR.findall(code)) | set(_AUTO.findall(code))
     for match in _DETACH.finditer(code):
         if match[1] not in tensors:
-            yield match.start(), "work beside the call", f"{match[1]}.detach() in C++; join what you start, in the call"
+            yield match.start(), "work beside the call", f"{match[1]}.detach() in C++; {advice}"
+    for match in _UNNAMED.finditer(code):
+        if _DETACHED.match(code, _after_brackets(code, match.end() - 1)):
+            yield match.start(), "work beside the call", f"{match[0]}...).detach() in C++; {advice}"
+
+
+def _after_brackets(code: str, at: int) -> int:
+    """Where the bracket that opens at a place has been closed; the end of the text if it isn't."""
+    depth = 0
+    for place in range(at, len(code)):
+        depth += (code[place] in "({[") - (code[place] in ")}]")
+        if depth == 0:
+            return place + 1
+    return len(code)
 
 
 def _libraries(source: str, code: str) -> Iterator[tuple[int, str, str]]:

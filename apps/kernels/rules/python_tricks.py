@@ -62,6 +62,7 @@ LOADS = re.compile(
 def rejections(reading: Reading, policy: Policy) -> Iterator[Rejection]:
     """Every trick the text shows."""
     in_call = {id(node) for function in reading.called for node in ast.walk(function)}
+    joined = _joined_pools(reading, in_call)
     for node in ast.walk(reading.tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from _imports(node)
@@ -71,7 +72,7 @@ def rejections(reading: Reading, policy: Policy) -> Iterator[Rejection]:
             yield from _patches(reading, node)
         elif isinstance(node, ast.ClassDef):
             yield from _classes(reading, node)
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Call) and id(node) not in joined:
             yield from _calls(reading, node, id(node) in in_call, policy)
     yield from _reference(reading)
     yield from _flags(reading)
@@ -201,6 +202,20 @@ def _calls_in_a_call(node: ast.Call, dotted: str) -> Iterator[Rejection]:
         yield _at(node, "work beside the call", f"{dotted} in a call; compile when the module is imported")
 
 
+def _joined_pools(reading: Reading, in_call: set[int]) -> set[int]:
+    """Thread pools that a `with` outside of calls ends before it goes on: kernels built at once."""
+    found = set()
+    for node in ast.walk(reading.tree):
+        if isinstance(node, ast.With) and id(node) not in in_call:
+            expressions = [item.context_expr for item in node.items]
+            found |= {
+                id(one)
+                for one in expressions
+                if isinstance(one, ast.Call) and reading.dotted(one.func) == "concurrent.futures.ThreadPoolExecutor"
+            }
+    return found
+
+
 def _module_like(reading: Reading, node: ast.expr) -> bool:
     dotted = reading.dotted(node)
     if dotted.split(".")[0] not in PATCHABLE or not isinstance(node, ast.Name | ast.Attribute):
@@ -212,13 +227,16 @@ def _module_like(reading: Reading, node: ast.expr) -> bool:
 
 
 def _flags(reading: Reading) -> Iterator[Rejection]:
-    """Fast-math where a command links: it switches the whole process to flush-to-zero. Compiling alone is fine."""
-    compile_only = _compile_only_nodes(reading.tree)
+    """Fast-math where a command links: it switches the whole process to flush-to-zero. Compiling alone is fine.
+
+    Nothing but a tripwire: the state of the process is compared when it runs.
+    """
+    elsewhere = _compile_only_nodes(reading.tree) | _only_spoken_of(reading.tree)
     whole = [text for _, text in texts(reading.tree)]
     if "-c" in whole:
         return  # compiles and links in steps of their own; the state of the process is compared when it runs
     for node in ast.walk(reading.tree):
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in compile_only:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in elsewhere:
             continue
         if FAST_MATH.search(node.value) and _is_command(node.value):
             advice = "take -fno-math-errno -fno-trapping-math -fassociative-math -fno-signed-zeros instead"
@@ -243,6 +261,30 @@ def _compile_only_nodes(tree: ast.Module) -> set[int]:
             found.add(id(node.value))
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in through for t in node.targets):
+            found |= {id(inner) for inner in ast.walk(node.value)}
+    return found
+
+
+_ABOUT_TEXT = names.words(
+    "replace remove discard removeprefix removesuffix startswith endswith count index find partition split sub match search "
+    "fullmatch findall compile"
+)
+
+
+def _only_spoken_of(tree: ast.Module) -> set[int]:
+    """Texts that flags are compared with, searched for or rid of, directly or through one name: no compiler sees them."""
+    found: set[int] = set()
+    inside: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            inside |= {id(inner) for inner in ast.walk(node)}
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ABOUT_TEXT:
+            inside |= {id(inner) for argument in node.args for inner in ast.walk(argument)}
+    found |= inside
+    loads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    spoken = {node.id for node in loads} - {node.id for node in loads if id(node) not in inside}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in spoken for t in node.targets):
             found |= {id(inner) for inner in ast.walk(node.value)}
     return found
 
