@@ -23,13 +23,13 @@ class NotHere(Exception):
 
 
 @contextmanager
-def broker(folder: Path) -> Iterator[str]:
-    """A broker on a unix socket in `folder` (keep its path short); its URL."""
+def broker(folder: Path, *, keeps: bool = False) -> Iterator[str]:
+    """A broker on a unix socket in `folder` (keep its path short); its URL. With `keeps` all it gets is written there."""
     program = shutil.which("redis-server") or shutil.which("valkey-server")
     if program is None:
         raise NotHere("no redis-server or valkey-server on PATH (Debian package: redis-server)")
     place = folder / "broker.sock"
-    options = ["--port", "0", "--unixsocket", str(place), "--save", "", "--appendonly", "no"]
+    options = ["--port", "0", "--unixsocket", str(place), "--save", "", "--appendonly", "yes" if keeps else "no"]
     process = subprocess.Popen([program, *options], stdout=subprocess.DEVNULL, cwd=folder)
     try:
         _until(place.exists, "the broker did not start")

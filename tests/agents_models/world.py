@@ -75,11 +75,11 @@ def in_turn(coder: list[Reply], conductor: Callable[[], Reply] = counsel) -> Cal
 class CommentDevice(ScriptedDevice):
     def evaluate(self, key: str, source: str, *arguments: Any, against: str | None = None, **options: Any) -> Any:
         return super().evaluate(
-            key, _judged(source), *arguments, against=_judged(against) if against else None, **options
+            key, judged(source), *arguments, against=judged(against) if against else None, **options
         )
 
 
-def _judged(source: str) -> str:
+def judged(source: str) -> str:
     found = _JUDGED.search(source)
     return found.group(1).strip() if found else source
 

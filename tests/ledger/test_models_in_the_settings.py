@@ -183,9 +183,7 @@ def test_the_test_button_says_exactly_what_is_wrong(
     assert (call.agent, call.run) == ("trial", None)
 
 
-def test_a_price_that_litellm_lists_is_known_after_a_test(
-    server: Any, make_model: MakeModel, person: Person
-) -> None:
+def test_a_price_that_litellm_lists_is_known_after_a_test(server: Any, make_model: MakeModel, person: Person) -> None:
     server.script.play(Reply("ready"))
     model = make_model(model_id="openai/gpt-4o", usd_per_million_in=None, usd_per_million_out=None, api_base="")
     own = make_model("own", usd_per_million_in=None, usd_per_million_out=None)
