@@ -30,7 +30,6 @@ from apps.runs.control import Heed, RunControl
 from apps.runs.evaluator import JobEvaluator
 from apps.runs.events import ClaimLost
 from apps.runs.exchanges import KeptCalls
-from apps.runs.exchanges import KeptCalls
 from apps.runs.journal import RunJournal
 from apps.runs.models import Run
 from apps.runs.recorder import Recorder
@@ -101,7 +100,6 @@ def _pair(hold: Hold, run: Run, journal: RunJournal) -> Pair:
         settings = replace(settings, temperature=None, temperatures=tuple(run.temperatures))
     if run.seconds_limit is not None:
         settings = replace(settings, wall_seconds=min(settings.wall_seconds, run.seconds_limit))
-    purse = KeptCalls(RunPurse(hold, model, journal), run.pk, lambda: journal.doing)
     purse = KeptCalls(RunPurse(hold, model, journal), run.pk, lambda: journal.doing)
     return coder_named(run.coder, settings, heed=Heed(hold), purse=purse)
 
