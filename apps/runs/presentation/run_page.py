@@ -129,6 +129,10 @@ def _budgets(run: Run) -> Sequence[Budget]:
         cost += f" of {figures.money(run.money_limit_usd)}"
         part = min(1.0, float(run.cost_usd / run.money_limit_usd))
     budgets.append(Budget("Cost", cost, part))
+    if run.tokens_limit:
+        taken = run.tokens_in + run.tokens_out
+        words = f"{figures.count(taken)} / {figures.count(run.tokens_limit)}"
+        budgets.append(Budget("Tokens", words, min(1.0, taken / run.tokens_limit)))
     return budgets
 
 
