@@ -33,11 +33,13 @@ CSRF_TRUSTED_ORIGINS = [o for o in os.environ.get("PRAGMA_TRUSTED_ORIGINS", "").
 VERSION = "0.1.0"
 
 INSTALLED_APPS = [
+    "pragma_web",
     "apps.people",
     "apps.notices",
     "apps.hosts",
     "apps.ledger",
     "apps.runs",
+    "apps.reviews",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -183,6 +185,8 @@ if os.environ.get("PRAGMA_HTTPS") == "1":
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 31536000
+# Who may read /metrics: whoever brings this as a bearer token; without one, this machine alone.
+METRICS_TOKEN = os.environ.get("PRAGMA_METRICS_TOKEN", "")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 REST_FRAMEWORK = {

@@ -1,0 +1,19 @@
+"""Addresses of REST about reviews and kernels, under /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path
+from rest_framework.routers import SimpleRouter
+
+from apps.reviews.api.views import CommentViews, KernelViews, ReviewViews
+
+router = SimpleRouter()
+router.register("reviews", ReviewViews, basename="api-review")
+router.register("kernels", KernelViews, basename="api-kernel")
+_listed = CommentViews.as_view({"get": "list", "post": "create"})
+_one = CommentViews.as_view({"patch": "partial_update", "delete": "destroy"})
+urlpatterns = [
+    *router.urls,
+    path("reviews/<int:review_pk>/comments/", _listed, name="api-comments"),
+    path("reviews/<int:review_pk>/comments/<int:pk>/", _one, name="api-comment"),
+]

@@ -1,0 +1,1 @@
+"""What the pages of reviews and kernels show, as frozen dataclasses."""

@@ -1,0 +1,152 @@
+"""One review: its page, a composer for a comment on a line, and a look whether anything has moved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from apps.people.asking import person_who_may
+from apps.people.permissions import Action
+from apps.reviews import evidence, proposing, votes
+from apps.reviews.models import Proposal, Revision
+from apps.reviews.presentation import chips, code_view, review_page
+from apps.reviews.presentation.threads import Thread, threads_of
+from apps.runs.presentation import charts, launch_page, metrics, version_page
+from apps.runs.presentation.measured import Measured
+
+TABS = (
+    ("code", "Code"),
+    ("profile", "Profile"),
+    ("checks", "Checks"),
+    ("environment", "Environment"),
+    ("history", "History"),
+)
+
+
+def review(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page. `rev` in the address shows an earlier revision, `base` what it is compared with, `at` a line to comment on."""
+    proposal = get(request, pk)
+    person = person_who_may(request, Action.VIEW, proposal)
+    shown = _shown(request, proposal)
+    accepted = review_page.accepted_now(proposal)
+    one = review_page.judged(shown, proposal)
+    tally = votes.tally(proposal)
+    threads = threads_of(proposal, shown, person)
+    tab = request.GET.get("tab", "code")
+    before = review_page.seen_before(proposal, person)
+    context = {
+        "proposal": proposal,
+        "shown": shown,
+        "is_latest": shown.number == proposal.revision,
+        "revisions": list(proposal.revisions.select_related("version", "by")),
+        "run": shown.version.run,
+        "version": shown.version,
+        "one": one,
+        "chip": chips.proposal_chip(proposal, tally),
+        "accepted": accepted,
+        "tally": tally,
+        "voters": review_page.voters(proposal),
+        "tiles": review_page.tiles(one, accepted),
+        "tab": tab if tab in dict(TABS) else "code",
+        "tabs": TABS,
+        "offers": review_page.offers(proposal, person, tally),
+        "threads": threads,
+        "general": [thread for thread in threads if thread.last is None],
+        "unresolved": review_page.unresolved(threads),
+        "drafts": proposal.comments.filter(by=person, published_at=None).count(),
+        "before": before,
+        "changed_since": f"r{before.revision}" if before else "",
+        "here": _here(request),
+        "contradiction": evidence.evidence_of(shown.version, proposal.device).against,
+        "measuring": evidence.measuring(shown.version),
+        "devices": launch_page.device_choices(proposal.language),
+        "reviewers": [p for p in proposing.possible_reviewers(proposal.by) if p not in proposal.asked.all()],
+        "kernel": getattr(proposal, "kernel", None),
+        "stamp": review_page.stamp(proposal),
+    }
+    return render(request, "reviews/review.html", context | _of_tab(request, context, proposal, one))
+
+
+def _of_tab(request: HttpRequest, context: dict[str, Any], proposal: Proposal, one: Measured) -> dict[str, Any]:
+    match context["tab"]:
+        case "code":
+            return _code(request, proposal, context["shown"], context["accepted"], one, context["threads"])
+        case "profile":
+            return {
+                "bars": version_page.speed_of_light(one.evaluation),
+                "rows": metrics.rows_against(None, one.evaluation),
+                "roofline_chart": charts.roofline_chart([(one.name, one.evaluation, "now")]),
+            }
+        case "environment":
+            return {"environment": version_page.environment(one.evaluation)}
+        case "history":
+            return {"decisions": proposal.decisions.select_related("by")}
+    return {}
+
+
+def _code(
+    request: HttpRequest, proposal: Proposal, shown: Revision, accepted: Any, one: Measured, threads: list[Thread]
+) -> dict[str, Any]:
+    choices = review_page.bases(proposal, shown, accepted)
+    base = next((choice for choice in choices if choice.key == request.GET.get("base", "")), choices[0])
+    view = request.GET.get("view", "split")
+    view = view if view in dict(code_view.VIEWS) else "split"
+    at = request.GET.get("at", "")
+    composing = int(at) if at.isdecimal() and len(at) < 7 else None
+    source = shown.version.source
+    if view == "code":
+        remarks = one.evaluation.profile.remarks if one.evaluation else ()
+        seen = code_view.whole(source, remarks, threads, composing)
+    else:
+        seen = code_view.compared(base.source, source, view, threads, composing)
+    return {"bases": choices, "base": base, "code": seen, "views": code_view.VIEWS, "composing": composing}
+
+
+def composer(request: HttpRequest, pk: int) -> HttpResponse:
+    """The form for a comment on a line, to be put below it."""
+    proposal = get(request, pk)
+    person_who_may(request, Action.COMMENT, proposal)
+    line = request.GET.get("at", "")
+    context = {
+        "proposal": proposal,
+        "shown": _shown(request, proposal),
+        "line": int(line) if line.isdecimal() and len(line) < 7 else 1,
+        "back": getattr(request, "htmx", None) and request.htmx.current_url_abs_path,  # type: ignore[attr-defined]
+    }
+    return render(request, "reviews/composer.html", context)
+
+
+def pulse(request: HttpRequest, pk: int) -> HttpResponse:
+    """Whether anything has moved since `since`: nothing to say (204), or the next look and a word to the page's parts."""
+    proposal = get(request, pk)
+    person_who_may(request, Action.VIEW, proposal)
+    now = review_page.stamp(proposal)
+    if request.GET.get("since") == now:
+        return HttpResponse(status=204)
+    answer = render(request, "reviews/pulse.html", {"proposal": proposal, "stamp": now})
+    answer["HX-Trigger"] = "review-moved"
+    return answer
+
+
+def get(request: HttpRequest, pk: int) -> Proposal:
+    """The proposal of an address, with what its pages need."""
+    related = ("problem", "sizing", "device__host", "by", "version__run__problem", "kernel")
+    return get_object_or_404(Proposal.objects.select_related(*related).prefetch_related("asked"), pk=pk)
+
+
+def _shown(request: HttpRequest, proposal: Proposal) -> Revision:
+    """The revision that the address names, else the latest."""
+    related = ("version__run__problem", "version__run__device__host", "version__parent", "measurement")
+    revisions = proposal.revisions.select_related(*related)
+    asked = request.GET.get("rev", "")
+    chosen = revisions.filter(number=int(asked)).first() if asked.isdecimal() and len(asked) < 5 else None
+    return chosen or revisions.get(number=proposal.revision)
+
+
+def _here(request: HttpRequest) -> str:
+    """The page's address without an open composer."""
+    query = request.GET.copy()
+    query.pop("at", None)
+    return f"{request.path}?{query.urlencode()}" if query else request.path
