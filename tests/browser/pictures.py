@@ -59,6 +59,11 @@ def pictures(world: dict[str, Any]) -> list[Picture]:
         Picture("version-wrong", f"/runs/{done}/v2/?tab=checks"),
         Picture("compare", f"/compare/?a={done}.3&b={done}.4"),
         Picture("compare-reference", f"/compare/?b={done}.4&against=reference&view=unified"),
+        Picture("compare-versions", f"/compare/versions/?v={done}.1&v={done}.2&v={done}.3&v={done}.4"),
+        Picture("run-twins", f"/runs/{done}/?axis=time"),
+        Picture("compare-twins", f"/compare/runs/?runs={done},{world['twin'].pk}"),
+        Picture("run-notes", f"/runs/{done}/", click='[data-open="notes"]'),
+        Picture("runs-import", "/", click='[data-open="import"]'),
         Picture("compare-runs", f"/compare/runs/?runs={live},{done},{done + 1}"),
         Picture("problems", "/problems/"),
         Picture("problem", "/problems/softsign/"),
@@ -153,6 +158,7 @@ def main() -> int:
 
         call_command("migrate", verbosity=0)
         world = scenes.world()
+        world["twin"] = scenes.twinned(world["done"])
         client = Client()
         client.force_login(world["person"])
         cookie = client.cookies["sessionid"].value

@@ -178,6 +178,27 @@ def finished(**more: Any) -> Run:
     return run
 
 
+def twinned(run: Run, **more: Any) -> Run:
+    """The same run with the profile off, as its twin."""
+    start = run.started_at
+    assert start is not None
+    twin = RunFactory.create(
+        sizing=run.sizing,
+        device=run.device,
+        owner=run.owner,
+        profile=False,
+        state=RunState.FINISHED,
+        started_at=start,
+        finished_at=start + timedelta(seconds=251),
+        **more,
+    )
+    kept = softsign_story(twin, 3)
+    settle(twin, kept)
+    run.twin = twin
+    run.save(update_fields=["twin"])
+    return twin
+
+
 def failed(**more: Any) -> Run:
     """A run the coder could write nothing for."""
     start = timezone.now() - timedelta(days=1)

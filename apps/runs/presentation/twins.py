@@ -110,9 +110,11 @@ def difference(on: WayThere, off: WayThere) -> str:
     """Where the profile led, against where the search came without it, as far as the intervals tell the two apart."""
     so_far = "" if on.ended and off.ended else "So far: "
     a, b = on.last, off.last
+    if a is None and b is None:
+        return f"{so_far}Neither has brought a version that is faster than the reference."
     if a is None or b is None:
-        left = "neither" if a is b else off.name if b is None else on.name
-        return f"{so_far}{left.capitalize() if not so_far else left} has brought a version that is faster than the reference."
+        found, missing = (_told(on, a), off.name) if a is not None else (_told(off, b), on.name)  # type: ignore[arg-type]
+        return f"{so_far}{found}; {missing} has brought no version that is faster than the reference."
     told = f"{_told(on, a)}; {_told(off, b)}"
     if None in (a.low, a.high, b.low, b.high):
         return f"{so_far}{told}. No interval is known, so nothing is said of the difference."
