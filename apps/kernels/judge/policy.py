@@ -32,7 +32,8 @@ RUNTIMES = re.compile(
 )
 OPENMP = re.compile(r"^lib(g|i)?omp")
 TORCH = re.compile(r"^(libtorch|libc10|libshm|_C\.)")
-PYTHON = re.compile(r"^(python|libpython|_ctypes|libffi|.*\.cpython-)")
+PYTHON = re.compile(r"^(python|libpython|_ctypes|libffi)")
+PYTHON_MODULES = "/lib-dynload/"  # where Python's own compiled modules lie; others (NumPy's) are a library's
 
 # Where Python's packages lie; an installation under /tmp lies below what is a jail's own directory.
 INSTALLED = tuple({f"{prefix}/" for prefix in (sys.prefix, sys.base_prefix, str(Path(sys.prefix).resolve()))})
@@ -40,6 +41,7 @@ INSTALLED = tuple({f"{prefix}/" for prefix in (sys.prefix, sys.base_prefix, str(
 SHARE = 0.10  # of user time in torch's or a library's compute, above which it is the one that computes
 ALLOWANCE_SECONDS = 40e-6  # a call may spend this much in torch without explanation: allocation, views, dispatch
 ENOUGH = 40  # samples below which nothing is said
+SHARE_OF_CALL = 0.5  # of a call's own time in torch's compute, above which threads of its own beside it excuse nothing
 OWN_SHARE = 0.5  # of user time beyond overheads that must lie in the candidate's own objects and runtimes
 PYTHON_SECONDS = 300e-6
 
@@ -49,6 +51,8 @@ class Evidence:
     """User-mode samples over some calls by kind of object: own, runtime, openmp, torch, python, other.
 
     `slowness` says how much longer than usual a window of nothing took here: overheads may take that much longer too.
+    `products` are those of torch's that lie where the library's products and convolutions run, in calls like its own.
+    `seconds` is how long the calls took.
     """
 
     samples: dict[str, int]
@@ -57,6 +61,13 @@ class Evidence:
     seconds_a_sample: float
     source: str
     slowness: float = 1.0
+    products: int = 0
+    seconds: float = 0.0
+
+    @property
+    def foreign(self) -> int:
+        """Samples in torch's or another library's code, where no product that is allowed was running."""
+        return max(0, self.samples.get("torch", 0) + self.samples.get("other", 0) - self.products)
 
     @property
     def total(self) -> int:
@@ -84,7 +95,7 @@ def classify(path: str, work: str) -> str:
         return "runtime"
     if TORCH.match(base):
         return "torch"
-    if PYTHON.match(base):
+    if PYTHON.match(base) or PYTHON_MODULES in name:
         return "python"
     return "other"
 
@@ -127,25 +138,35 @@ def judge_operators(operators: Iterable[str], policy: Policy) -> list[Rejection]
 
 
 def judge_evidence(evidence: Evidence, policy: Policy) -> list[Rejection]:
-    """What the samples show against the policy; nothing where there are too few."""
+    """What the samples show against the policy; nothing where there are too few.
+
+    Processor time in torch's or another library's code counts against a candidate, but for what runs where its library's
+    products do, under the policy that allows them. What counts is its share of all, which must surely be above a tenth, or
+    of a call's own duration: then it is what the call waits for, whatever other threads do beside it.
+    """
     if evidence.total < ENOUGH:
         return []
     top = ", ".join(f"{name} {n}" for name, n in sorted(evidence.objects.items(), key=lambda e: -e[1])[:5])
-    found = []
-    if policy is Policy.KERNEL:
-        share, seconds = evidence.share("torch", "other"), evidence.seconds_a_call("torch", "other")
-        surely = share - 2 * math.sqrt(share * (1 - share) / evidence.total)  # two standard errors below
-        if surely > SHARE and seconds > ALLOWANCE_SECONDS * evidence.slowness:
-            detail = (
-                f"{share:.0%} of the processor time of its calls lies in libraries' code, not in its kernel's "
-                f"({evidence.total} samples: {top})"
-            )
-            found.append(Rejection("library computes", "program counters", detail))
+    found = _library_computes(evidence, policy, top)
     share, seconds = evidence.share("python"), evidence.seconds_a_call("python")
     if share > OWN_SHARE and seconds > PYTHON_SECONDS * evidence.slowness:
         detail = f"{share:.0%} of the processor time of its calls lies in Python ({evidence.total} samples: {top})"
         found.append(Rejection("Python computes", "program counters", detail))
     return found
+
+
+def _library_computes(evidence: Evidence, policy: Policy, top: str) -> list[Rejection]:
+    share = evidence.foreign / max(1, evidence.total)
+    surely = share - 2 * math.sqrt(share * (1 - share) / evidence.total)  # two standard errors below
+    seconds = evidence.foreign * evidence.seconds_a_sample / max(1, evidence.calls)
+    of_call = seconds * evidence.calls / evidence.seconds if evidence.seconds else 0.0
+    if seconds <= ALLOWANCE_SECONDS * evidence.slowness or not (surely > SHARE or of_call > SHARE_OF_CALL):
+        return []
+    where = "libraries' code, not in its kernel's"
+    if policy is Policy.LIBRARY:
+        where = "libraries' code beyond the products and convolutions that policy library allows"
+    detail = f"{share:.0%} of the processor time of its calls lies in {where} ({evidence.total} samples: {top})"
+    return [Rejection("library computes", "program counters", detail)]
 
 
 def openmp_runtimes(objects: Iterable[tuple[int, int, str]]) -> tuple[str, ...]:

@@ -1,0 +1,51 @@
+"""Torch's own compilers, closed to candidates: a kernel they write is not the candidate's, whatever name it was asked by."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+import torch
+
+CLOSED = ("torch._dynamo", "torch._inductor", "torch._export")
+RULE = "torch compiles"
+
+
+class TorchCompiles(ImportError):
+    """A candidate asked for one of torch's compilers."""
+
+
+def close() -> None:
+    """Close them in this process, those that were imported before it was forked too."""
+    for name in [name for name in sys.modules if _is_closed(name)]:
+        del sys.modules[name]
+    for name in CLOSED:
+        torch.__dict__.pop(name.rpartition(".")[2], None)
+    sys.meta_path.insert(0, _Closed())
+
+
+def rule_of(problem: BaseException) -> str | None:
+    """The rule that a candidate's error shows to be broken, if any."""
+    seen: set[int] = set()
+    while id(problem) not in seen:
+        if isinstance(problem, TorchCompiles):
+            return RULE
+        seen.add(id(problem))
+        problem = problem.__cause__ or problem.__context__ or problem
+    return None
+
+
+def _is_closed(name: str) -> bool:
+    return any(name == closed or name.startswith(f"{closed}.") for closed in CLOSED)
+
+
+class _Closed:
+    """The first of the finders: it finds none of them, and says why."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        """Nothing; raises `TorchCompiles` for what is closed."""
+        if _is_closed(name):
+            raise TorchCompiles(
+                f"{name} is closed to candidates: the kernel must be the candidate's own, not torch's compiler's"
+            )

@@ -1,0 +1,72 @@
+"""Products and convolutions of the library, called again on random numbers of the shapes they were seen with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from apps.kernels.inside import reductions, values
+from apps.kernels.jail.channel import Channel, ChannelBroken
+from apps.kernels.plain import Plain
+
+MOST = 32  # different calls that are kept of one call of a model
+
+
+class Watching(reductions.Counting):
+    """Counts as `Counting` does, and keeps the products and convolutions it sees as plain data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.products: list[Plain] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if reductions.is_product(str(func)) and len(self.products) < MOST:
+            self._keep(str(func), args, kwargs or {})
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def _keep(self, name: str, args: Any, kwargs: Any) -> None:
+        tensors: list[torch.Tensor] = []
+        try:
+            call = {"name": name, "args": values.encode(list(args), tensors), "kwargs": values.encode(kwargs, tensors)}
+            call["specs"] = [values.describe(tensor) for tensor in tensors]
+        except values.NotPlain:
+            return
+        if call not in self.products:
+            self.products.append(call)
+
+
+def main(channel: Channel, payload: Plain) -> None:
+    """Make the calls again for as many seconds as the judge says, each time it says so."""
+    torch.set_num_threads(int(payload["threads"]))
+    torch.set_grad_enabled(False)
+    calls = [_call(call) for call in payload["calls"][:MOST] if reductions.is_product(str(call["name"]))]
+    for call in calls:
+        call()
+    channel.send({"ready": len(calls)})
+    while True:
+        try:
+            seconds = float(channel.receive()["seconds"])
+        except ChannelBroken:
+            return
+        end = time.monotonic() + seconds
+        while calls and time.monotonic() < end:
+            for call in calls:
+                call()
+        channel.send({"done": True})
+
+
+def _call(call: Plain) -> Callable[[], object]:
+    space, name, overload = str(call["name"]).split(".")
+    operator = getattr(getattr(getattr(torch.ops, space), name), overload)
+    tensors = [_random(spec) for spec in call["specs"]]
+    args, kwargs = values.decode(call["args"], tensors), values.decode(call["kwargs"], tensors)
+    return lambda: operator(*args, **kwargs)
+
+
+def _random(spec: Plain) -> torch.Tensor:
+    dtype, shape, stride = values.DTYPES[spec["dtype"]], tuple(spec["shape"]), tuple(spec["stride"])
+    numbers = torch.randn(max(1, values.span_of(shape, stride)))
+    return numbers.to(dtype).as_strided(shape, stride)

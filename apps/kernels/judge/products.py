@@ -1,0 +1,68 @@
+"""Where the library's products and convolutions run: the same calls, made by the judge in a process of its own.
+
+Under policy `library` torch may compute them and nothing else, but all of torch lies in one object. So the calls that were
+seen are made again, alone, and the pages of code they use are noted: what a candidate runs in torch's object besides is
+torch computing something else, however it was called.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from apps.kernels.jail import ChannelBroken, ChannelTimeout
+from apps.kernels.jail import freeze as ice
+from apps.kernels.judge import policy
+from apps.kernels.judge.session import Session
+from apps.kernels.plain import Plain
+from apps.kernels.profile.sampling import NoSampling, sampled
+
+PAGE_BITS = 12
+NEIGHBOURS = 2  # pages beside one that was seen: a loop of which a sample hit only one end
+LEARNING_SECONDS = 0.25
+ENOUGH = 250
+MOST_SECONDS = 2.0
+
+Page = tuple[str, int]  # an object's name, and a page of its code counted from where that is mapped
+
+
+def pages(addresses: Iterable[int], objects: Iterable[tuple[int, int, str]], work: str) -> Counter[Page]:
+    """Samples in torch's and other libraries' code, by page. Code without a file is one page: a library's JIT."""
+    ranges = sorted(objects)
+    found: Counter[Page] = Counter()
+    for address in addresses:
+        start, _, path = next((r for r in ranges if r[0] <= address < r[1]), (0, 0, ""))
+        if address >= 0 and policy.classify(path, work) in ("torch", "other"):
+            found[(path, (address - start) >> PAGE_BITS if path else 0)] += 1
+    return found
+
+
+def allowed(seen: Mapping[Page, int], learned: Iterable[Page]) -> int:
+    """How many of the samples lie on pages that the library's products use."""
+    near = {(name, page + step) for name, page in learned for step in range(-NEIGHBOURS, NEIGHBOURS + 1)}
+    return sum(count for page, count in seen.items() if page in near)
+
+
+def learn(session: Session, calls: Sequence[Plain]) -> frozenset[Page]:
+    """The pages that these calls of the library use; none where they can't be made or sampled."""
+    if not calls:
+        return frozenset()
+    started = time.monotonic()
+    session.tell("policy", "running the library's products alone")
+    limits = replace(session.limits, wall_seconds=session.left)
+    payload = {"calls": list(calls), "threads": session.threads}
+    found: Counter[Page] = Counter()
+    with session.zygote.spawn("apps.kernels.inside.replaying:main", payload, limits=limits) as jailed:
+        try:
+            jailed.receive(30.0)
+            while found.total() < ENOUGH and time.monotonic() - started < MOST_SECONDS:
+                with sampled(jailed.pid) as counters:
+                    jailed.ask({"seconds": LEARNING_SECONDS}, 30.0)
+                found += pages(counters.addresses, ice.mapped_objects(jailed.pid), jailed.work_inside)
+        except (ChannelBroken, ChannelTimeout, NoSampling):
+            return frozenset(found)
+        finally:
+            session.spend("policy", started)
+    return frozenset(found)
