@@ -27,6 +27,7 @@ def _pragma_key() -> str:
 PRAGMA_KEY = _pragma_key()
 PRAGMA_OLD_KEYS = [key for key in os.environ.get("PRAGMA_OLD_KEYS", "").split(",") if key]
 SECRET_KEY = PRAGMA_KEY or "only-for-commands-that-need-no-secret"
+SECRET_KEY_FALLBACKS = PRAGMA_OLD_KEYS
 DEBUG = os.environ.get("PRAGMA_DEBUG") == "1"
 ALLOWED_HOSTS = os.environ.get("PRAGMA_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
 CSRF_TRUSTED_ORIGINS = [o for o in os.environ.get("PRAGMA_TRUSTED_ORIGINS", "").split(",") if o]

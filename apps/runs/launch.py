@@ -205,7 +205,13 @@ def _check_coder(order: LaunchOrder) -> None:
     if order.coder == BUILTIN:
         return
     try:
-        registry.usable(order.coder)
+        model = registry.usable(order.coder)
+        if order.temperatures and len(model.temperatures) == 1:
+            raise LaunchRefused(
+                f"{model.name} is asked at one temperature only, {model.temperatures[0]:g}: so it stands under Settings › "
+                "Models. Leave temperatures empty.",
+                "temperatures",
+            )
         Prompts("1").house(Language(order.language))
     except registry.ModelRefused as refusal:
         raise LaunchRefused(refusal.message, "coder") from None

@@ -117,7 +117,10 @@ def _wait_for_facts(request: HttpRequest, problem: Problem) -> HttpResponse:
     """Back to the form with everything kept: a host has to look at the problem first, which takes seconds."""
     kept = QueryDict(mutable=True)
     for name, value in request.POST.items():
-        if name not in ("csrfmiddlewaretoken", "source", "how", "file", "do", "title", "problem", "sized") and value:
+        if (
+            name not in ("csrfmiddlewaretoken", "source", "how", "file", "do", "title", "problem", "sized", "tested")
+            and value
+        ):
             kept[name] = str(value)
     kept["problem"] = problem.slug
     messages.info(
