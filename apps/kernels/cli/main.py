@@ -6,8 +6,8 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 
-from apps.kernels.cli import evaluating, hosting, inspecting
-from apps.kernels.cli.exit_codes import INTERRUPTED, BadInput, Ending
+from apps.kernels.cli import evaluating, hosting, inspecting, selftesting
+from apps.kernels.cli.exit_codes import INTERRUPTED, Ending
 from apps.kernels.evaluation import Language, Policy, Tier
 
 EXIT_CODES = """exit codes of evaluate:
@@ -64,9 +64,17 @@ def _parser() -> ArgumentParser:
     command.add_argument("--json", action="store_true", help="one JSON object on standard output")
     command.set_defaults(run=hosting.run)
 
-    command = commands.add_parser("selftest", help="the judge's own honest and dishonest candidates (not built yet)")
+    command = commands.add_parser(
+        "selftest",
+        help="try the judge on candidates whose verdict is known, honest and dishonest ones",
+        description="Try the judge, here, on candidates whose verdict is known. 0: all as expected; 1: not; 3: this host "
+        "can't judge.",
+    )
+    command.add_argument(
+        "only", nargs="*", metavar="KIND[/NAME]", help="only these (cached, 'late/a_*'); default: all of them"
+    )
     command.add_argument("--json", action="store_true", help="one JSON object on standard output")
-    command.set_defaults(run=_selftest)
+    command.set_defaults(run=selftesting.run)
     return parser
 
 
@@ -76,10 +84,4 @@ def _add_settings(command: ArgumentParser) -> None:
     )
     command.add_argument(
         "--set", metavar="NAME=VALUE", action="append", default=[], help="override a size constant; may be repeated"
-    )
-
-
-def _selftest(_: Namespace) -> int:
-    raise BadInput(
-        "this version has no self-test yet; `evaluate` judges one candidate, `host` says what is enforced here."
     )

@@ -1,0 +1,103 @@
+"""A judgement without times, for trying the judge itself: what is right, what ran, and that timed calls are checked."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+
+from apps.kernels.evaluation import Evaluation, EvaluationRequest, Time, Timing, Verdict
+from apps.kernels.jail import Zygote
+from apps.kernels.judge import ruling
+from apps.kernels.judge.artefacts import Artefacts
+from apps.kernels.judge.checking import check
+from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
+from apps.kernels.judge.findings import Findings
+from apps.kernels.judge.observing import Observed
+from apps.kernels.judge.racing import QUICK_WARM_SECONDS
+from apps.kernels.judge.runner import Options
+from apps.kernels.judge.session import Opened, Session
+from apps.kernels.judge.strength import strength_of
+from apps.kernels.judge.timing import Group, Timer, block_size
+from apps.kernels.machine import HostReport
+from apps.kernels.problem import BadProblem, read_problem
+from apps.kernels.strength import Strength
+
+LARGEST_BLOCK = 4  # calls a window: nobody is timed, so windows needn't be long
+ROUNDS = 14
+CHECKED_WHOLE, CHECKED_PAGES = 7, 7  # a candidate that cheats in every other call passes one time in 2^14
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was found, and what the candidate built: for another one that carries the same source."""
+
+    evaluation: Evaluation
+    built: Artefacts
+
+
+def prove(
+    request: EvaluationRequest,
+    *,
+    zygote: Zygote,
+    opened: Opened | None = None,
+    built: Artefacts | None = None,
+    strength: Strength | None = None,
+    host: HostReport | None = None,
+) -> Proof:
+    """Judge a candidate by what it does, whatever its text says, and time it against nobody.
+
+    The checks are its tier's; then come calls like timed ones (a fresh process, secret content, secret checks) and the
+    policy's samples. No lock is taken: as nothing is timed, several may run at once. `opened` and `strength` are the
+    problem's, where they are known already. Raises as `evaluate`.
+    """
+    findings = Findings(request)
+    try:
+        source = read_problem(request.problem, request.overrides).source
+    except BadProblem as fault:
+        raise ProblemRefused(str(fault)) from None
+    session = Session(
+        request,
+        source,
+        zygote,
+        lambda _progress: None,
+        split=findings.split,
+        opened=opened,
+        artefacts=built or Artefacts(),
+    )
+    with session:
+        findings.describe_environment(zygote, session.threads)
+        findings.strength = strength or strength_of(session)
+        try:
+            seconds = check(session, findings)
+            _calls_like_timed_ones(session, findings, seconds, host)
+        except CandidateFailed as failure:
+            return Proof(findings.failed(failure), session.artefacts)
+    return Proof(findings.evaluation(Verdict.CORRECT), session.artefacts)
+
+
+def _calls_like_timed_ones(session: Session, findings: Findings, seconds: float, host: HostReport | None) -> None:
+    started = time.monotonic()
+    session.contents.draw_all()
+    block = min(LARGEST_BLOCK, block_size(session, seconds))
+    options = Options(
+        role="candidate",
+        source=session.request.candidate,
+        placements=max(2, block + (1 if block > 1 else 0)),
+        warm_seconds=QUICK_WARM_SECONDS,
+    )
+    runner = session.runner(options)
+    timer = Timer(session)
+    try:
+        group = Group({"candidate": runner}, block)
+        timer.settle(group)
+        timer.rounds(group, ROUNDS, CHECKED_WHOLE)
+        timer.check(group, CHECKED_PAGES)
+        middle = statistics.median(group.times["candidate"]) / 1000
+        findings.timing = Timing(candidate=Time(middle, (min(group.times["candidate"]) / 1000, middle)))
+        session.spend("calls like timed ones", started)
+        ruling.judge_floor(session, findings, host)
+        ruling.judge_what_ran(session, findings, Observed(session, runner, block))
+    finally:
+        timer.close()
+        session.end(runner)

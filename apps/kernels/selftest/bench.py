@@ -1,0 +1,188 @@
+"""Tries the judge on one candidate after another; the zygote, the problems' oracles and what was built are shared."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from apps.kernels.candidate import read_candidate
+from apps.kernels.evaluation import Evaluation, EvaluationRequest, Verdict
+from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed
+from apps.kernels.judge import HostCannotJudge, ProblemRefused, evaluate
+from apps.kernels.judge.artefacts import Artefacts
+from apps.kernels.judge.proving import prove
+from apps.kernels.judge.session import Opened, Session
+from apps.kernels.judge.strength import strength_of
+from apps.kernels.machine import Bandwidth, Ceilings, HostReport
+from apps.kernels.selftest.corpus import Entry
+from apps.kernels.strength import Strength
+
+OPEN_SECONDS = 1800.0  # that a problem's oracle may stay open
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of one candidate. `found` is None where this host could not judge it; `why` says what is not as expected."""
+
+    kind: str
+    candidate: str
+    problem: str
+    policy: str
+    expected: tuple[str, ...]
+    found: str | None
+    reason: str
+    rules: tuple[str, ...]
+    as_expected: bool
+    why: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A problem, open, and how much its own checks can tell."""
+
+    opened: Opened
+    strength: Strength
+
+
+class Bench:
+    """What judging one candidate after another needs only once. Use as a context manager; for one thread."""
+
+    def __init__(self, zygote: Zygote) -> None:
+        self.zygote = zygote
+        self._open: dict[str, _Open] = {}
+        self._built: dict[str, Artefacts] = {}
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for problem in list(self._open):
+            self._forget(problem)
+
+    def judge(self, entry: Entry) -> Evaluation:
+        """The judge's verdict on a candidate. Raises `HostCannotJudge`, `ProblemRefused`."""
+        request = _request(entry)
+        if entry.by == "text":
+            return evaluate(request, zygote=self.zygote)
+        known = self._opened(entry)
+        try:
+            proof = prove(
+                request,
+                zygote=self.zygote,
+                opened=known.opened,
+                built=self._built.get(entry.problem),
+                strength=known.strength,
+                host=_host_of(entry.bandwidth),
+            )
+        except (HostCannotJudge, ProblemRefused):
+            self._forget(entry.problem)
+            raise
+        if entry.honest:
+            self._built.setdefault(entry.problem, proof.built)
+        return proof.evaluation
+
+    def tried(self, entry: Entry) -> Tried:
+        """A candidate judged, and whether the verdict, its reason and what its text shows are what was expected."""
+        started = time.monotonic()
+        rules = tuple(rejection.rule for rejection in read_candidate(entry.source, entry.policy).rejections)
+        try:
+            evaluation = self.judge(entry)
+        except (HostCannotJudge, ProblemRefused, JailFailed, ZygoteFailed) as failure:
+            return _tried(entry, None, str(failure), rules, "it could not be judged here", started)
+        why = differs(entry, evaluation, rules)
+        return _tried(entry, evaluation.verdict, reason_of(evaluation), rules, why, started)
+
+    def _opened(self, entry: Entry) -> _Open:
+        """The problem, opened and examined once: neither is on any candidate's time."""
+        if entry.problem not in self._open:
+            source = entry.problem_source
+            opened = Opened.of(self.zygote, source, OPEN_SECONDS)
+            request = EvaluationRequest(source, "", deadline_seconds=OPEN_SECONDS)
+            try:
+                with Session(request, source, self.zygote, lambda _progress: None, opened=opened) as session:
+                    self._open[entry.problem] = _Open(opened, strength_of(session))
+            except BaseException:
+                opened.close()
+                raise
+        return self._open[entry.problem]
+
+    def _forget(self, problem: str) -> None:
+        if problem in self._open:
+            self._open.pop(problem).opened.close()
+
+
+def _request(entry: Entry) -> EvaluationRequest:
+    return EvaluationRequest(
+        entry.problem_source,
+        entry.source,
+        policy=entry.policy,
+        tier=entry.tier,
+        profile=False,
+        deadline_seconds=entry.deadline,
+    )
+
+
+def reason_of(evaluation: Evaluation) -> str:
+    """Why this verdict: the rule that was broken, or what the check found."""
+    if evaluation.rejections:
+        return f"{evaluation.rejections[0].rule}: {evaluation.rejections[0].detail}"
+    return evaluation.detail
+
+
+def differs(entry: Entry, evaluation: Evaluation, rules: tuple[str, ...]) -> str:
+    """What is not as expected of a candidate; empty where all is."""
+    if evaluation.verdict not in entry.expect:
+        return f"the verdict should be {' or '.join(entry.expect)}"
+    if entry.reason not in reason_of(evaluation):
+        return f"the reason should say “{entry.reason}”"
+    if entry.rule and entry.rule not in rules:
+        return f"its text should break the rule “{entry.rule}”"
+    if not entry.honest:
+        return "" if evaluation.speedup is None else "it should get no speed-up"
+    if rules:
+        return f"its text should break no rule, not “{rules[0]}”"
+    if not evaluation.correctness.passed == evaluation.correctness.trials > 0:
+        return "it should pass every trial"
+    shown = {one.name for one in evaluation.robustness if not one.holds}
+    missing = [name for name in entry.specialised if name not in shown]
+    return f"it should be shown as specialised: {', '.join(missing)}" if missing else ""
+
+
+def _tried(
+    entry: Entry, verdict: Verdict | None, reason: str, rules: tuple[str, ...], why: str, started: float
+) -> Tried:
+    return Tried(
+        kind=entry.kind,
+        candidate=entry.name,
+        problem=entry.problem,
+        policy=entry.policy.value,
+        expected=tuple(one.value for one in entry.expect),
+        found=verdict.value if verdict else None,
+        reason=reason,
+        rules=tuple(dict.fromkeys(rules)),
+        as_expected=not why,
+        why=why,
+        seconds=round(time.monotonic() - started, 2),
+    )
+
+
+def _host_of(gbytes_per_s: float | None) -> HostReport | None:
+    """A machine of which nothing is known but the bandwidth it is said to reach."""
+    if gbytes_per_s is None:
+        return None
+    return HostReport(
+        cpu_model="",
+        cores=1,
+        vector_bits=0,
+        memory_bytes=0,
+        caches=(),
+        devices=(),
+        toolchains={},
+        torch=None,
+        ceilings=Ceilings(bandwidth=(Bandwidth("read", 1, 1, gbytes_per_s),)),
+        isolation=(),
+        isolation_level="",
+        counters=False,
+        counters_detail="",
+    )

@@ -1,0 +1,67 @@
+"""bfloat16 in and out, rounded after each operation as the reference does."""
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+
+import torch
+from torch import nn
+
+SOURCE = r"""
+#include <cstdint>
+#include <cstring>
+static float wide(std::uint16_t v) {
+  std::uint32_t b = std::uint32_t(v) << 16;
+  float f;
+  std::memcpy(&f, &b, 4);
+  return f;
+}
+static std::uint16_t narrow(float f) {
+  std::uint32_t b;
+  std::memcpy(&b, &f, 4);
+  if ((b & 0x7FFFFFFF) > 0x7F800000) return 0x7FC0;
+  return (b + 0x7FFF + ((b >> 16) & 1)) >> 16;
+}
+extern "C" void f(const std::uint16_t* x, const std::uint16_t* y, std::uint16_t* z, std::int64_t n) {
+#pragma omp parallel for
+  for (std::int64_t i = 0; i < n; ++i) z[i] = narrow(wide(narrow(wide(x[i]) * wide(y[i]))) + wide(x[i]));
+}
+"""
+
+
+def load(source, flags=("-O3", "-march=native", "-fopenmp")):
+    directory = os.path.join(tempfile.gettempdir(), hashlib.sha256(repr((source, flags)).encode()).hexdigest()[:16])
+    os.makedirs(directory, exist_ok=True)
+    library = os.path.join(directory, "kernel.so")
+    if not os.path.exists(library):
+        text = os.path.join(directory, "kernel.cpp")
+        with open(text, "w") as file:
+            file.write(source)
+        command = [os.environ.get("CXX", "g++"), "-std=c++17", "-shared", "-fPIC", *flags, text, "-o", library]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+    return ctypes.CDLL(library)
+
+
+LIB = load(SOURCE)
+
+
+def P(tensor):
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def N(value):
+    return ctypes.c_int64(value)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, *init):
+        super().__init__()
+
+    def forward(self, x, y):
+        z = torch.empty_like(x)
+        LIB.f(P(x), P(y), P(z), N(x.numel()))
+        return z

@@ -1,0 +1,63 @@
+"""The compiler's own vector types."""
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+
+import torch
+from torch import nn
+
+SOURCE = r"""
+typedef float vec __attribute__((vector_size(32), aligned(4)));
+extern "C" void rows(const float* x, float* y, int m, int n) {
+#pragma omp parallel for
+  for (int i = 0; i < m; ++i) {
+    const float* r = x + i * n;
+    vec s = {};
+    int j = 0;
+    for (; j + 8 <= n; j += 8) s += *reinterpret_cast<const vec*>(r + j);
+    float t = 0;
+    for (int l = 0; l < 8; ++l) t += s[l];
+    for (; j < n; ++j) t += r[j];
+    y[i] = t;
+  }
+}
+"""
+
+
+def load(source, flags=("-O3", "-march=native", "-fopenmp")):
+    directory = os.path.join(tempfile.gettempdir(), hashlib.sha256(repr((source, flags)).encode()).hexdigest()[:16])
+    os.makedirs(directory, exist_ok=True)
+    library = os.path.join(directory, "kernel.so")
+    if not os.path.exists(library):
+        text = os.path.join(directory, "kernel.cpp")
+        with open(text, "w") as file:
+            file.write(source)
+        command = [os.environ.get("CXX", "g++"), "-std=c++17", "-shared", "-fPIC", *flags, text, "-o", library]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+    return ctypes.CDLL(library)
+
+
+LIB = load(SOURCE)
+
+
+def P(tensor):
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def N(value):
+    return ctypes.c_int64(value)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, *init):
+        super().__init__()
+
+    def forward(self, x):
+        y = torch.empty(x.shape[0])
+        LIB.rows(P(x), P(y), x.shape[0], x.shape[1])
+        return y

@@ -1,0 +1,13 @@
+"""Aborts."""
+
+import os
+
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, *init):
+        super().__init__()
+
+    def forward(self, x):
+        os.abort()

@@ -1,0 +1,21 @@
+"""A small convolution, and what is negative cut off."""
+
+import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(8, 16, 3, padding=1)
+
+    def forward(self, x):
+        return torch.relu(self.conv(x))
+
+
+def get_inputs():
+    return [torch.randn(4, 8, 32, 32)]
+
+
+def get_init_inputs():
+    return []

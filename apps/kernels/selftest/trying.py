@@ -1,0 +1,80 @@
+"""The whole corpus, on several threads at once, each with its own bench; the device is held meanwhile."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+
+from apps.kernels.jail import Zygote, isolation_level, refusal
+from apps.kernels.judge.errors import HostCannotJudge
+from apps.kernels.judge.lock import device_lock
+from apps.kernels.selftest.bench import Bench, Tried
+from apps.kernels.selftest.corpus import Entry
+
+MOST_AT_ONCE = 4
+LOCK_SECONDS = 600.0
+Watch = Callable[[int, Tried], None]
+
+
+def try_all(
+    corpus: Sequence[Entry],
+    watch: Watch = lambda _done, _tried: None,
+    waiting: Callable[[str], None] = lambda _holder: None,
+) -> tuple[list[Tried], dict[str, str]]:
+    """Every candidate's outcome in the corpus' order, and how this host isolates. `watch` is told each as it ends.
+
+    Raises `HostCannotJudge` where this host can't judge at all, and `ZygoteFailed`.
+    """
+    found: dict[int, Tried] = {}
+    with ExitStack() as stack:
+        zygote = stack.enter_context(Zygote())
+        if why := refusal(zygote.mode, allowed=False):
+            raise HostCannotJudge(why)
+        stack.enter_context(device_lock("cpu", timeout=LOCK_SECONDS, waiting=waiting))
+        benches = _Benches(zygote)
+        stack.callback(benches.close)
+        pool = stack.enter_context(ThreadPoolExecutor(at_once()))
+        stack.callback(lambda: pool.shutdown(wait=True, cancel_futures=True))
+        # What waits for a deadline comes first: the others use the cores meanwhile.
+        order = sorted(range(len(corpus)), key=lambda i: corpus[i].deadline)
+        futures = {pool.submit(benches.tried, corpus[index]): index for index in order}
+        for future in as_completed(futures):
+            found[futures[future]] = future.result()
+            watch(len(found), found[futures[future]])
+    return [found[index] for index in sorted(found)], {
+        "torch": zygote.torch,
+        "isolation": zygote.mode,
+        "level": isolation_level(zygote.mode),
+    }
+
+
+def at_once() -> int:
+    """How many candidates are judged at once: one for each two cores, two at least where there are two."""
+    cores = os.cpu_count() or 1
+    return max(min(2, cores), min(MOST_AT_ONCE, cores // 2))
+
+
+class _Benches:
+    """One bench for each thread."""
+
+    def __init__(self, zygote: Zygote) -> None:
+        self.zygote = zygote
+        self._mine = threading.local()
+        self._all: list[Bench] = []
+
+    def tried(self, entry: Entry) -> Tried:
+        """Try one on the calling thread's bench; once more where the host, not the candidate, was at fault."""
+        if not hasattr(self._mine, "bench"):
+            self._mine.bench = Bench(self.zygote)
+            self._all.append(self._mine.bench)
+        bench: Bench = self._mine.bench
+        tried = bench.tried(entry)
+        return tried if tried.found is not None else bench.tried(entry)
+
+    def close(self) -> None:
+        """Close them all."""
+        for bench in self._all:
+            bench.__exit__()
