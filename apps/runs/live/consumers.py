@@ -18,6 +18,7 @@ from apps.people import audit
 from apps.people.models import Person
 from apps.people.permissions import Action, may
 from apps.runs import steering, wire
+from apps.runs.live import measures
 from apps.runs.live.subscription import Subscription, TooSlow
 from apps.runs.live.tailer import tailer
 from apps.runs.models import Run
@@ -44,11 +45,13 @@ class _Socket(AsyncWebsocketConsumer):  # type: ignore[misc]
         if self.person is None:
             await self.close(SIGNED_OUT)
         else:
+            measures.CLIENTS.labels(type(self).__name__).inc()
             self._sending = asyncio.create_task(self._guarded())
 
     async def disconnect(self, code: int) -> None:
         """Stop sending."""
         if self._sending is not None:
+            measures.CLIENTS.labels(type(self).__name__).dec()
             self._sending.cancel()
             with suppress(asyncio.CancelledError):
                 await self._sending

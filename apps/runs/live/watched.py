@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 from apps.runs import wire
+from apps.runs.live import measures
 from apps.runs.live.reading import OpenText, Snapshot
 from apps.runs.live.subscription import Subscription
 
@@ -25,6 +26,7 @@ class Watched:
         events = [event for event in snapshot.events if event.seq > self.tail]
         if events:
             messages.append(wire.events_message(events))
+            measures.note_sent(events)
             self.tail = events[-1].seq
         ended = {event.step for event in events if event.kind == "step_ended"}
         is_open = {step: text for step, text in snapshot.drafts.items() if step not in ended}
