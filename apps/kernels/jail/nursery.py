@@ -24,6 +24,7 @@ from typing import Any
 from apps.kernels.jail import cgroups, namespaces, starts, syscalls, tree
 from apps.kernels.jail.cell import Cell, lock_in
 from apps.kernels.jail.channel import Channel
+from apps.kernels.jail.jailed import remove_place
 from apps.kernels.jail.keeper import Keeper, take_down
 from apps.kernels.jail.limits import Limits
 from apps.kernels.plain import from_plain
@@ -35,12 +36,18 @@ LAST_SECONDS = 3.0  # for keepers to take down their trees once the judge is gon
 CHANNEL, STATUS, OUTPUT, FIRST_MORE = 0, 1, 2, 3
 
 
-def main(control_fd: int) -> None:
-    """Serve the judge at the other end of `control_fd` until it is gone."""
+BARE = ("probe", "phases")  # what a zygote without torch has at hand
+
+
+def main(control_fd: int, place: str, *, bare: bool = False) -> None:
+    """Serve the judge at the other end of `control_fd` until it is gone; then remove `place`, where its jails were.
+
+    `bare` leaves torch out: for jails that look or attack and compute nothing.
+    """
     control = socket.socket(fileno=control_fd)
     syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)  # what a killed keeper leaves behind comes here
     code_root = sys.path.pop()  # the boot line put it last; jailed code has no business there
-    report = _import_everything(code_root)
+    report = _import_everything(code_root, bare)
     control.send(json.dumps({"ready": True, **report}).encode())
     children: dict[int, list[str]] = {}  # keepers, and the control groups of what they keep
     processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -63,21 +70,21 @@ def main(control_fd: int) -> None:
     take_down(processes)
     for groups in children.values():
         cgroups.remove(groups)
+    remove_place(place)
     os._exit(0)
 
 
-def _import_everything(code_root: str) -> dict[str, Any]:
+def _import_everything(code_root: str, bare: bool) -> dict[str, Any]:
     sys.path.append(code_root)
-    import torch
-
     import apps.kernels.inside as inside
 
-    for module in pkgutil.iter_modules(inside.__path__):
-        importlib.import_module(f"apps.kernels.inside.{module.name}")
+    version = "" if bare else importlib.import_module("torch").__version__
+    for name in BARE if bare else [module.name for module in pkgutil.iter_modules(inside.__path__)]:
+        importlib.import_module(f"apps.kernels.inside.{name}")
     sys.path.remove(code_root)
     _set_aside()
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
-    return {"torch": torch.__version__, "threads": threads}
+    return {"torch": version, "threads": threads}
 
 
 def _set_aside() -> None:

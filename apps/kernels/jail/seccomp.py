@@ -61,7 +61,8 @@ CLOSED_JUDGED = {
 STARTS = (57, 58, 59, 322)  # fork, vfork, execve, execveat; clone is looked at more closely
 CLONE, CLONE3, OPEN, OPENAT, OPENAT2, PRCTL = 56, 435, 2, 257, 437, 157
 KILL, TKILL, TGKILL, RT_SIGQUEUEINFO, RT_TGSIGQUEUEINFO, PRLIMIT = 62, 200, 234, 129, 297, 302
-IOCTL, FCNTL, SETRLIMIT = 16, 72, 160
+IOCTL, FCNTL, SETRLIMIT, SCHED_SETAFFINITY, SOCKETPAIR = 16, 72, 160, 203, 53
+NOT_STREAM = 0x6  # set in each type of socket but SOCK_STREAM: their ends can send to addresses without connecting
 # prctl options that would hide a process from its judge, cut the cord by which it dies with it, or filter without TSYNC.
 CLOSED_PRCTL = (1, 4, 22, 35, 36, 0x59616D61)  # PDEATHSIG, DUMPABLE, SECCOMP, SET_MM, CHILD_SUBREAPER, PTRACER
 # Typing into a terminal, and having signals sent to a process of one's choice when a descriptor becomes ready.
@@ -154,13 +155,15 @@ def close_dangerous(own_pid: int | None) -> None:
     for number, argument, values in closed:
         for value in values:
             wanted.refuse_value(number, argument, value)
+    wanted.refuse_flags(SOCKETPAIR, 1, NOT_STREAM, EPERM)
     wanted.refuse_value(SETRLIMIT, 0, RLIMIT_CORE)
     wanted.refuse_value(PRLIMIT, 1, RLIMIT_CORE)
     if own_pid is not None:
         for number in (KILL, TGKILL, RT_SIGQUEUEINFO, RT_TGSIGQUEUEINFO):
             wanted.only_value(number, 0, (own_pid, 0))
         wanted.refuse(TKILL)
-        wanted.only_value(PRLIMIT, 0, (own_pid, 0))
+        for number in (PRLIMIT, SCHED_SETAFFINITY):
+            wanted.only_value(number, 0, (own_pid, 0))
     wanted.give(ALLOW)
     wanted.install()
 

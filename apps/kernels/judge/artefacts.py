@@ -7,10 +7,12 @@ followed: the directory belongs to hostile code.
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import stat
 import tarfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from apps.kernels.inside.toolchain_names import DIRECTORY, RECORD
@@ -19,6 +21,7 @@ from apps.kernels.plain import Plain
 
 LARGEST = 512 << 20
 FILES = 20_000
+DEEPEST = 40
 LEFT_OUT = {"candidate.py", "problem.py", "__pycache__", "bin"}
 
 
@@ -48,11 +51,9 @@ def collect(jailed: Jailed) -> Artefacts:
     buffer = io.BytesIO()
     total = count = 0
     record = b""
-    own = os.lstat(jailed.work).st_dev
+    root = os.open(jailed.work, os.O_RDONLY | os.O_DIRECTORY)
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for directory, names, files, descriptor in os.fwalk(jailed.work, follow_symlinks=False):
-            names[:] = [name for name in names if name not in LEFT_OUT and _device(descriptor, name) == own]
-            inside = os.path.relpath(directory, jailed.work)
+        for inside, files, descriptor in _walk(root, "", os.fstat(root).st_dev):
             for name in files:
                 if name in LEFT_OUT or total > LARGEST or count > FILES:
                     continue
@@ -60,22 +61,37 @@ def collect(jailed: Jailed) -> Artefacts:
                 if entry is None:
                     continue
                 data, info = entry
-                if inside == DIRECTORY and name == RECORD:
+                if inside == f"{DIRECTORY}/" and name == RECORD:
                     record = data
                     continue
                 total, count = total + len(data), count + 1
-                member = tarfile.TarInfo(os.path.normpath(os.path.join(inside, name)))  # noqa: PTH118
+                member = tarfile.TarInfo(inside + name)
                 member.size, member.mtime, member.mode = len(data), info.st_mtime, stat.S_IMODE(info.st_mode) & 0o777
                 tar.addfile(member, io.BytesIO(data))
     return Artefacts(buffer.getvalue(), tuple(_compilations(record)))
 
 
-def _device(directory: int, name: str) -> int | None:
-    """The file system a directory lies on: what is bound below the jail's own (an installation) is not the candidate's."""
+def _walk(directory: int, inside: str, own: int) -> Iterator[tuple[str, list[str], int]]:
+    """Each directory's path, the names of what is no directory in it, and its descriptor; closes what it is given.
+
+    What lies on another file system is bound below the jail's own (an installation) and not the candidate's. Directories
+    more than 40 deep are left behind: hostile code can nest them deeper than any walk goes.
+    """
     try:
-        return os.stat(name, dir_fd=directory, follow_symlinks=False).st_dev
-    except OSError:
-        return None
+        with os.scandir(directory) as entries:
+            found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in itertools.islice(entries, FILES)]
+        yield inside, sorted(name for name, is_directory in found if not is_directory), directory
+        for name in sorted(name for name, is_directory in found if is_directory and name not in LEFT_OUT):
+            try:
+                below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
+            except OSError:
+                continue
+            if os.fstat(below).st_dev != own or inside.count("/") >= DEEPEST:
+                os.close(below)
+                continue
+            yield from _walk(below, f"{inside}{name}/", own)
+    finally:
+        os.close(directory)
 
 
 def _read(directory: int, name: str) -> tuple[bytes, os.stat_result] | None:
