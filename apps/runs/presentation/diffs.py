@@ -118,7 +118,7 @@ def _words(old: str, new: str) -> tuple[SafeString, SafeString]:
         return escape(old), escape(new)
     a, b = _WORDS.findall(old), _WORDS.findall(new)
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
-    if matcher.ratio() < _ALIKE:
+    if matcher.real_quick_ratio() < _ALIKE or matcher.quick_ratio() < _ALIKE or matcher.ratio() < _ALIKE:
         return escape(old), escape(new)
     left, right = [], []
     for tag, a0, a1, b0, b1 in matcher.get_opcodes():
