@@ -1,0 +1,1 @@
+"""Keeping an installation: backups, putting one back, letting old things go."""
