@@ -68,6 +68,7 @@ def no_broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         return
     from apps.hosts import bell as jobs_bell
     from apps.hosts import outgoing
+    from apps.ledger import trials
     from apps.notices import telling
     from apps.runs import bell, queue
 
@@ -76,6 +77,7 @@ def no_broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(outgoing, "_send", lambda *args, **options: False)
     monkeypatch.setattr(outgoing, "_broadcast", lambda *args, **options: None)
     monkeypatch.setattr(queue, "wake", lambda run_id: None)
+    monkeypatch.setattr(trials, "_send", lambda number: None)
     monkeypatch.setattr(telling, "wake", lambda: None)
 
 

@@ -69,6 +69,11 @@ def pictures(world: dict[str, Any]) -> list[Picture]:
         Picture("problem", "/problems/softsign/"),
         Picture("hosts", "/hosts/"),
         Picture("host", "/hosts/this-machine/"),
+        Picture("launch-model", "/launch/?problem=softsign&coder=sonnet"),
+        Picture("settings-models", "/settings/models/"),
+        Picture("settings-model", "/settings/models/new/"),
+        Picture("settings-limits", "/settings/limits/"),
+        Picture("run-calls", f"/runs/{done}/calls/"),
         Picture("not-found", "/runs/99999/"),
     ]
 

@@ -26,6 +26,7 @@ from tests.pages.factories import (
     say,
     speak,
 )
+from tests.pages.models import models
 
 
 def softsign_story(run: Run, versions: int = 4) -> list[Version]:
@@ -271,6 +272,7 @@ def world() -> dict[str, Any]:
     )
     RunFactory.create(owner=person, sizing=norm_sizing, device=device)
     live = running(owner=person, **shared)
+    models(done, person, colleague)
     Job.objects.create(
         key="run:1:4",
         kind="evaluate",

@@ -55,6 +55,12 @@ FULL = (
     "/hosts/",
     "/hosts/this-machine/",
     "/hosts/epyc-02/",
+    "/launch/?problem=softsign&coder=sonnet",
+    "/launch/?problem=softsign&coder=our-qwen",
+    "/settings/models/",
+    "/settings/models/new/",
+    "/settings/limits/",
+    "/runs/{done}/calls/",
 )
 
 

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from apps.ledger.models import LanguageModel
 from tests.pages import factories, scenes
 
 
@@ -25,11 +26,21 @@ def grow(world: dict[str, Any]) -> None:
         problem = factories.ProblemFactory.create(slug=f"more-{number}", title=f"More {number}", source=f"# {number}\n")
         factories.SizingFactory.create(problem=problem)
         factories.DeviceFactory.create(host=factories.HostFactory.create(name=f"more-{number}"))
+        LanguageModel.objects.create(name=f"more-{number}", model_id="openai/more")
+        factories.PersonFactory.create(username=f"more-{number}")
 
 
 @pytest.mark.parametrize(
     ("address", "most"),
-    [("/", 14), ("/problems/", 10), ("/hosts/", 9), ("/problems/softsign/", 14), ("/launch/?problem=softsign", 14)],
+    [
+        ("/settings/models/", 9),
+        ("/settings/limits/", 14),
+        ("/", 14),
+        ("/problems/", 10),
+        ("/hosts/", 9),
+        ("/problems/softsign/", 14),
+        ("/launch/?problem=softsign", 14),
+    ],
 )
 def test_a_longer_list_asks_no_more(ada: Client, world: dict[str, Any], address: str, most: int) -> None:
     ada.get(address)  # what is asked once a process is asked now
