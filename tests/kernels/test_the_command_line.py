@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ import pytest
 from apps.kernels.cli.complete import complete
 from apps.kernels.cli.evaluating import evaluation_json
 from apps.kernels.cli.inputs import read_settings
+from apps.kernels.cli.selftesting import described
 from apps.kernels.evaluation import Evaluation, Policy, Tier, Verdict
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.plain import from_plain
+from apps.kernels.selftest.bench import Tried
 
 ROOT = Path(__file__).parents[2]
 SOFTSIGN = ROOT / "problems" / "elementwise" / "softsign.py"
@@ -96,8 +99,7 @@ def test_inspect_for_people_names_what_there_is() -> None:
         (["evaluate", str(SOFTSIGN), "-", "--language", "rust"], "invalid choice: 'rust'"),
         (["evaluate", str(SOFTSIGN), "-", "--language", "cuda"], "cuda can't be judged yet"),
         (["evaluate", str(SOFTSIGN), "-", "--set", "nothing=1"], "no constant nothing"),
-        (["selftest"], "no self-test yet"),
-        (["selftest", "--json"], "no self-test yet"),
+        (["selftest", "nothing/of_this"], "no candidate is called nothing/of_this; there are the kinds stale,"),
         ([], "COMMAND"),
         (["paint"], "invalid choice"),
     ],
@@ -163,3 +165,35 @@ def test_evaluate_gives_a_verdict_and_its_exit_code(tmp_path: Path) -> None:
     said = json.loads(done.stdout)
     assert (done.returncode, said["verdict"]) == (1, "rejected")
     assert said["rejections"][0]["where"].startswith("line ")
+
+
+def test_a_self_test_of_nothing_is_one_json_object_with_every_key() -> None:
+    done = run("selftest", "nowhere", "--json")
+    said = json.loads(done.stdout)
+    assert done.returncode == 2 and "nowhere" in said["error"]
+    assert said["candidates"] == [] and said["as_expected"] is False
+    assert said["host"] == {"torch": None, "isolation": None, "level": None}
+
+
+@pytest.mark.judge
+def test_a_self_test_says_what_was_expected_found_and_why() -> None:
+    done = run("selftest", "stale/zeros", "wrong/nothing", "patched/the_clock", "--json")
+    said = json.loads(done.stdout)
+    assert done.returncode == 0 and said["as_expected"] is True and said["tried"] == 3, done.stderr
+    zeros, clock, nothing = said["candidates"]
+    assert (zeros["kind"], zeros["candidate"], zeros["found"]) == ("stale", "zeros", "incorrect")
+    assert "elements are off" in zeros["reason"] and "plain tensor" in nothing["reason"]
+    assert clock["rules"] == ["patches"] and clock["found"] == "rejected"
+    assert "3/3 " in done.stderr
+
+
+def test_a_self_test_s_table_names_what_is_not_as_expected() -> None:
+    good = Tried(
+        "stale", "zeros", "swish", "kernel", ("incorrect",), "incorrect", "524288 elements are off", (), True, "", 0.5
+    )
+    bad = replace(
+        good, candidate="ones", found="correct", reason="", as_expected=False, why="the verdict should be incorrect"
+    )
+    text = described([good, bad], 3.0)
+    assert "Not as expected\n  stale/ones  the verdict should be incorrect" in text
+    assert text.endswith("2 candidates tried in 3 s: 2 dishonest or wrong, 0 honest; 1 not as expected.")

@@ -1,0 +1,77 @@
+"""The policy's proof from program counters: whose code they lie in, and how much of a call that is."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.kernels.evaluation import Policy
+from apps.kernels.judge.policy import Evidence, classify, judge_evidence
+from apps.kernels.judge.products import allowed, pages
+
+WORK = "/tmp"
+TORCH = "/usr/lib/python3/site-packages/torch/lib/libtorch_cpu.so"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/tmp/ab/kernel.so", "own"),
+        ("/tmp/ab/libtorch_cpu.so (deleted)", "own"),
+        (TORCH, "torch"),
+        ("/usr/lib/python3/site-packages/torch/_C.cpython-311-x86_64-linux-gnu.so", "torch"),
+        ("/usr/lib/python3/site-packages/numpy/_core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so", "other"),
+        ("/usr/lib/python3/site-packages/numpy.libs/libopenblas64.so", "other"),
+        ("/usr/lib/python3.11/lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so", "python"),
+        ("/usr/bin/python3.11", "python"),
+        ("/usr/lib/x86_64-linux-gnu/libm.so.6", "runtime"),
+        ("/usr/lib/libgomp.so.1", "openmp"),
+        ("", "other"),
+        ("/memfd:jit (deleted)", "other"),
+    ],
+)
+def test_each_object_is_of_one_kind(path: str, kind: str) -> None:
+    assert classify(path, WORK) == kind
+
+
+def evidence(calls: int = 100, seconds: float = 0.2, products: int = 0, **samples: int) -> Evidence:
+    return Evidence(samples, dict(samples), calls, 0.001, "perf_event_open", products=products, seconds=seconds)
+
+
+def rules(found: Evidence, policy: Policy = Policy.KERNEL) -> list[str]:
+    return [rejection.rule for rejection in judge_evidence(found, policy)]
+
+
+def test_a_kernel_of_its_own_is_fine_with_torch_s_overheads_beside_it() -> None:
+    assert rules(evidence(own=180, torch=3, python=12, runtime=5)) == []
+
+
+def test_torch_that_does_a_fifth_of_the_work_is_refused() -> None:
+    assert rules(evidence(own=160, torch=40)) == ["library computes"]
+
+
+def test_another_library_counts_as_torch_does() -> None:
+    assert rules(evidence(own=100, other=60)) == ["library computes"]
+
+
+def test_threads_that_only_keep_busy_excuse_nothing() -> None:
+    """64 cores of its own code spinning beside one thread of torch: what the call waits for is torch."""
+    assert rules(evidence(own=64 * 200, torch=190, seconds=0.2)) == ["library computes"]
+
+
+def test_the_library_s_products_are_the_library_s_under_its_policy_alone() -> None:
+    assert rules(evidence(own=50, torch=150, products=145), Policy.LIBRARY) == []
+    assert rules(evidence(own=50, torch=150, products=90), Policy.LIBRARY) == ["library computes"]
+    assert rules(evidence(own=50, torch=150)) == ["library computes"]
+
+
+def test_too_few_samples_say_nothing() -> None:
+    assert rules(evidence(torch=30)) == []
+
+
+def test_pages_of_code_are_told_by_object_and_place_in_it() -> None:
+    objects = [(0x1000_0000, 0x2000_0000, TORCH), (0x5000_0000, 0x5001_0000, "/tmp/a/kernel.so"), (0x6000, 0x7000, "")]
+    seen = pages([0x1000_5010, 0x1000_5FFF, 0x1100_0000, 0x5000_0010, 0x6010, -1], objects, WORK)
+    assert seen == {(TORCH, 5): 2, (TORCH, 0x1000): 1, ("", 0): 1}
+    assert allowed(seen, {(TORCH, 6)}) == 2, "a page beside one that was seen"
+    assert allowed(seen, {("", 0), (TORCH, 0x2000)}) == 1
+    assert allowed(seen, set()) == 0
