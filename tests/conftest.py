@@ -55,6 +55,37 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
         default["TEST"].setdefault("MIGRATE", True)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def records_are_emptied_between_tests() -> Iterator[None]:
+    """What the database keeps for good is in the way of tests that empty it: SQLite's triggers are set aside meanwhile.
+
+    (PostgreSQL empties by TRUNCATE, which its triggers let pass.)
+    """
+    from django.db import connection
+    from django.test import TransactionTestCase
+
+    empty = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]
+
+    def emptied(case: Any) -> None:
+        if connection.vendor != "sqlite":
+            empty(case)
+            return
+        with connection.cursor() as cursor:
+            kept = cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+            for name, _ in kept:
+                cursor.execute(f'DROP TRIGGER "{name}"')
+        try:
+            empty(case)
+        finally:
+            with connection.cursor() as cursor:
+                for _, sql in kept:
+                    cursor.execute(sql)
+
+    TransactionTestCase._fixture_teardown = emptied  # type: ignore[attr-defined]
+    yield
+    TransactionTestCase._fixture_teardown = empty  # type: ignore[attr-defined]
+
+
 @pytest.fixture(autouse=True)
 def quick_passwords(settings: Any) -> None:
     """Hashing passwords as slowly as production does would be most of a test's time."""
