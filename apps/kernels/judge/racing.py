@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from apps.kernels.evaluation import Outcome, SpeedUp, Time, Timing
 from apps.kernels.judge import compiled, statistics
+from apps.kernels.judge.bystanders import DISTURBED, Bystanders
 from apps.kernels.judge.checking import set_other_weights
 from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
 from apps.kernels.judge.findings import Findings
@@ -22,15 +23,18 @@ from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size,
 
 GROUPS = 8
 COMPILED_GROUPS = 3
-PAIRS = 30
+PAIRS = 30  # of a group, where the first one shows a clear difference
+MOST_PAIRS = 120  # where it doesn't
 FEWEST_PAIRS = 5
+RETAKES = 4  # groups that others' work disturbed, taken again at most, in a judgement
 LOOKS = (8, 12, 16, 22, 30)
 WARM_SECONDS, QUICK_WARM_SECONDS = 0.25, 0.12
 OTHER_WEIGHTS_GROUPS = (2, 5)
 CHECKED_WHOLE = 2
 CHECKED_PAGES = 2
 EMPTY_WINDOWS = 15
-AIM_SECONDS = 45.0  # of a full judgement, when its timing should be done
+AIM_SECONDS = 42.0  # of a full judgement, when its timing should be done
+LAST_RETAKE_SECONDS = 48.0  # of a full judgement, when no group is begun again any more
 
 
 @dataclass
@@ -41,6 +45,13 @@ class Race:
     notes: list[str] = field(default_factory=list)
     empty_us: float | None = None
     block: int = 1
+    checking: float = 0.0  # seconds that checking the last group's calls took
+    retaken: list[float] = field(default_factory=list)  # what others took of the CPUs while the dropped groups ran
+
+    @property
+    def clear(self) -> bool:
+        """Whether the first group settles which side is faster, so that the usual number of pairs will do."""
+        return bool(self.groups) and statistics.clear(_log_ratios(self.groups[0]))
 
 
 def race(
@@ -57,48 +68,80 @@ def race(
     found = Race()
     session.contents.draw_all()
     timer = Timer(session)
+
+    def then(last: Group) -> None:
+        findings.timing = summarise(found, noise, full=session.full)
+        watch(Observed(session, last.runners["candidate"], found.block))
+
     try:
         found.empty_us = _empty_window(session)
         found.block = block_size(session, max(call_seconds - found.empty_us / 1e6, 1e-6))
         count = GROUPS if session.full else 1
-        checking = 0.0
         for index in range(count):
             session.tell("time", f"processes {index + 1} of {count}", index / count)
-            begun = time.monotonic()
-            with _group(session, findings, found, index) as group:
-                # a second a group at least; more where starting processes has left more of the aim
-                spent = time.monotonic() - begun
-                each = (AIM_SECONDS - (begun - session.started)) / (count - index) - spent - checking
-                _run(session, timer, group, max(1.0, each))
-                checked = time.monotonic()
-                timer.check(group, CHECKED_PAGES)
-                checking = time.monotonic() - checked
-                found.groups.append(group)
-                if index == count - 1:
-                    findings.timing = summarise(found, noise, full=session.full)
-                    watch(Observed(session, group.runners["candidate"], found.block))
+            while not _take(session, findings, found, timer, index, count - index, then):
+                session.tell("time", f"processes {index + 1} of {count} again: others were busy", index / count)
     finally:
         timer.close()
 
 
-def _run(session: Session, timer: Timer, group: Group, seconds: float) -> None:
-    """The rounds of one group; `seconds` is what a full judgement can give it."""
+def _take(
+    session: Session,
+    findings: Findings,
+    found: Race,
+    timer: Timer,
+    index: int,
+    remaining: int,
+    then: Callable[[Group], None],
+) -> bool:
+    """Time one group; whether it counts. `then` gets the last one while it is warm and frozen.
+
+    A group counts or is taken again by what else ran on the CPUs meanwhile, never by what it measured.
+    """
+    begun = time.monotonic()
+    with _group(session, findings, found, index) as group:
+        # a second a group at least; more where starting processes has left more of the aim
+        spent = time.monotonic() - begun
+        each = (AIM_SECONDS - (begun - session.started)) / remaining - spent - found.checking
+        _run(session, timer, group, max(1.0, each), MOST_PAIRS if not found.clear else PAIRS)
+        checked = time.monotonic()
+        timer.check(group, CHECKED_PAGES)
+        found.checking = time.monotonic() - checked
+        a_group = (time.monotonic() - begun) * remaining
+        late = time.monotonic() - session.started + a_group > LAST_RETAKE_SECONDS
+        if session.full and group.others > DISTURBED and len(found.retaken) < RETAKES and not late:
+            found.retaken.append(group.others)
+            return False
+        found.groups.append(group)
+        if remaining == 1:
+            then(group)
+    return True
+
+
+def _run(session: Session, timer: Timer, group: Group, seconds: float, most: int) -> None:
+    """The rounds of one group; `seconds` is what a full judgement can give it, `most` the pairs it may want."""
     started = time.monotonic()
     timer.settle(group)
+    others = Bystanders(session.processes)
     checked = ("candidate", "reference") if session.request.against else ("candidate",)
     if session.full:
         timer.rounds(group, 2, 0, checked)
         a_round = (time.monotonic() - started) / (2 + SETTLING_ROUNDS)
-        pairs = max(FEWEST_PAIRS, min(PAIRS, round(seconds / max(a_round, 1e-9))))
+        pairs = max(FEWEST_PAIRS, min(most, round(seconds / max(a_round, 1e-9))))
         timer.rounds(group, max(1, pairs - 2), CHECKED_WHOLE, checked)
     else:
         for look in LOOKS:
             timer.rounds(group, look - group.rounds, 1, checked)
-            if statistics.settled(statistics.log_ratios(group.times["reference"], group.times["candidate"])):
+            if statistics.settled(_log_ratios(group)):
                 break
             if time.monotonic() - started > 20:
                 break
+    group.others = others.share()
     session.spend("timing", started)
+
+
+def _log_ratios(group: Group) -> list[float]:
+    return statistics.log_ratios(group.times["reference"], group.times["candidate"])
 
 
 @contextmanager
@@ -243,11 +286,28 @@ def _notes(found: Race) -> list[str]:
         deciles = plain_statistics.quantiles(references, n=10)
         if deciles[8] > 2 * deciles[4]:
             notes.append("the machine was busy: a tenth of the reference's calls took more than twice its median")
+    notes += _notes_on_others(found)
     if found.block > 1:
         notes.append(f"{found.block} calls a window, each on its own inputs")
     candidates = [us for group in found.groups for us in group.times.get("candidate", ())]
     if candidates and found.empty_us and statistics.median(candidates) * found.block < 3 * found.empty_us:
         notes.append("a window holds little more than its own cost; the true ratio is further from 1 than shown")
+    return notes
+
+
+def _notes_on_others(found: Race) -> list[str]:
+    notes = []
+    if found.retaken:
+        notes.append(
+            f"{len(found.retaken)} groups of processes were dropped and taken again: other programs took up to "
+            f"{max(found.retaken):.0%} of this machine's CPUs"
+        )
+    disturbed = [group.others for group in found.groups if group.others > DISTURBED]
+    if disturbed:
+        notes.append(
+            f"other programs took up to {max(disturbed):.0%} of this machine's CPUs during {len(disturbed)} of "
+            f"{len(found.groups)} groups; the intervals are the wider for it"
+        )
     return notes
 
 

@@ -99,6 +99,12 @@ def settled(ratios: Sequence[float], *, practical: float = 0.05, narrow: float =
     return beyond or (high - low) < 2 * narrow
 
 
+def clear(ratios: Sequence[float], *, difference: float = 0.2) -> bool:
+    """Whether the 99% interval of the median lies beyond ±`difference`: more pairs would not change what is said."""
+    low, high = interval_of_median(ratios, 0.99)
+    return low > math.log1p(difference) or high < -math.log1p(difference)
+
+
 def kind_of_call(seconds: float) -> str:
     """The kind of call that a margin is calibrated for: how long one takes."""
     for name, bound in (("under 0.1 ms", 1e-4), ("under 1 ms", 1e-3), ("under 10 ms", 1e-2), ("under 100 ms", 0.1)):

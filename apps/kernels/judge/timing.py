@@ -45,6 +45,7 @@ class Group:
     block: int
     times: dict[str, list[float]] = field(default_factory=dict)
     kept: dict[str, list[Kept]] = field(default_factory=dict)
+    others: float = 0.0  # share of the machine's CPU time that other programs took meanwhile
 
     @property
     def rounds(self) -> int:
