@@ -188,11 +188,15 @@ def watch_starts() -> int | None:
         return None
 
 
-def close_building() -> None:
-    """The filter of the judged phase, on top of the first: no exec, no new process, nothing written to a file."""
+def close_building(*, exec_too: bool = True) -> None:
+    """The filter of the judged phase, on top of the first: no exec, no new process, nothing written to a file.
+
+    `exec_too` false leaves exec open, for a process that has yet to become the program it was started for.
+    """
     wanted = _start()
-    for number in CLOSED_JUDGED.values():
-        wanted.refuse(number)
+    for name, number in CLOSED_JUDGED.items():
+        if exec_too or name != "execve":
+            wanted.refuse(number)
     wanted.when(JUMP_EQUAL, CLONE, 0, 4)
     wanted.load(_low_word(0))
     wanted.when(JUMP_SET, CLONE_THREAD, 1, 0)

@@ -62,7 +62,7 @@ class Loop:
 def disassemble(path: Path) -> dict[str, tuple[Instruction, ...]]:
     """Instructions by function, in order of address. Raises `NoDisassembly`.
 
-    objdump reads a file that generated code may have written, so it runs with limits on time and memory.
+    objdump reads a file that generated code may have written, so it is locked in, with limits on time and memory.
     """
     if platform.machine() not in ("x86_64", "AMD64"):
         raise NoDisassembly(f"machine code is read for x86-64 only, this is {platform.machine()}")
@@ -71,7 +71,7 @@ def disassemble(path: Path) -> dict[str, tuple[Instruction, ...]]:
         raise NoDisassembly("objdump is not installed (package binutils)")
     command = [tool, "-d", "-M", "att", "--no-show-raw-insn", "-j", ".text", str(path)]
     try:
-        said = run_tool(command, seconds=_MOST_SECONDS)
+        said = run_tool(command, seconds=_MOST_SECONDS, reading=[path])
     except ToolFailed as problem:
         raise NoDisassembly(f"{path.name}: {problem}") from None
     return read_objdump(said.output.splitlines())

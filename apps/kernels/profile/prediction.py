@@ -64,7 +64,7 @@ def predict(loop: Loop) -> Prediction | None:
     command = [tool, "-mtriple=x86_64", f"-mcpu={host_cpu()}", f"-iterations={_ITERATIONS}", "-bottleneck-analysis"]
     command += ["-instruction-info=false", "-resource-pressure=false"]
     try:
-        return read_report(run_tool(command, seconds=15, text=_assembly(loop)).output)
+        return read_report(run_tool(command, seconds=15, text=_assembly(loop), reading=[]).output)
     except ToolFailed:
         return None
 

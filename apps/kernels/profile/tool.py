@@ -7,9 +7,12 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from apps.kernels.jail import locked
 
 _MOST_MEMORY, _MOST_FILE = 4 << 30, 64 << 20
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
@@ -17,6 +20,10 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
 
 class ToolFailed(RuntimeError):
     """The tool could not be run, did not finish in time, or ended with an error."""
+
+
+def _locked(command: Sequence[str], reading: Sequence[Path]) -> list[str]:
+    return [sys.executable, "-IS", str(locked.__file__), *(str(path.resolve()) for path in reading), "--", *command]
 
 
 @dataclass(frozen=True)
@@ -27,17 +34,26 @@ class Said:
     errors: str
 
 
-def run_tool(command: Sequence[str], *, seconds: int, text: str = "", directory: Path | None = None) -> Said:
+def run_tool(
+    command: Sequence[str],
+    *,
+    seconds: int,
+    text: str = "",
+    directory: Path | None = None,
+    reading: Sequence[Path] | None = None,
+) -> Said:
     """Runs it in a session of its own with an empty environment. Raises `ToolFailed`.
 
+    With `reading` it is locked in: besides the system's files it reads those alone, writes none, starts nothing.
     Limits are set from outside right after the start: code that runs between fork and exec may deadlock in a process
     with threads, which a judge is.
     """
     name = Path(command[0]).name
     environment = _ENVIRONMENT | ({"TMPDIR": str(directory)} if directory else {})
     try:
+        words = list(command) if reading is None else _locked(command, reading)
         process = subprocess.Popen(
-            list(command), cwd=directory, env=environment, start_new_session=True, text=True, errors="replace",
+            words, cwd=directory, env=environment, start_new_session=True, text=True, errors="replace",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
     except OSError as problem:
