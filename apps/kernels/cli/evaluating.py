@@ -54,6 +54,7 @@ def _request(options: Namespace) -> EvaluationRequest:
         tier=Tier(options.tier),
         overrides=overrides,
         profile=not options.no_profile,
+        allow_weak_isolation=options.allow_weak_isolation,
     )
 
 

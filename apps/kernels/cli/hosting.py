@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
-from apps.kernels.cli.exit_codes import GOOD
+from apps.kernels.cli import attacking
+from apps.kernels.cli.exit_codes import GOOD, BadInput
 from apps.kernels.cli.inputs import log
 from apps.kernels.cli.tables import quantity, scaled, table
 from apps.kernels.host.report import host_report
+from apps.kernels.jail.isolation import SETTING
 from apps.kernels.machine import Ceilings, HostReport
 from apps.kernels.plain import to_plain
 
 
 def run(options: Namespace) -> int:
-    """Print the report; measuring the ceilings takes some seconds the first time."""
+    """Print the report; measuring the ceilings takes some seconds the first time. `--attacks` is a table of its own."""
+    if options.attacks:
+        return attacking.run(options)
+    if options.mode:
+        raise BadInput("--mode goes with --attacks.")
     report = host_report(observe=log)
     print(json.dumps(to_plain(report)) if options.json else described(report))
     return GOOD
@@ -33,12 +39,22 @@ def described(report: HostReport) -> str:
     ]
     parts = [table(machine), f"Ceilings\n{_ceilings(report)}"]
     rows = [(one.name, "yes" if one.enforced else "no", one.detail) for one in report.isolation]
-    parts.append(f"Isolation: {report.isolation_level}\n{table(rows)}")
+    parts.append(f"Isolation: {report.isolation_level}{_verdict(report)}\n{table(rows)}")
     if report.noise:
         parts.append(
             "A/A noise (sd of the median log ratio)\n" + table([(k, f"{v:.2%}") for k, v in report.noise.items()])
         )
     return "\n\n".join(parts)
+
+
+def _verdict(report: HostReport) -> str:
+    """What the level promises, and what follows where it is less than the host requires."""
+    enough = "" if report.isolates_enough else (
+        f"\n  {report.isolation_required} is required here: candidates are refused until that is provided or somebody allows it "
+        f"({SETTING}={report.isolation_level} or --allow-weak-isolation; on a server's host, an admin on its page)."
+    )  # fmt: skip
+    wrong = report.environment.get("isolation_setting")
+    return f"\n  {report.isolation_guarantee}{enough}" + (f"\n  {wrong}" if wrong else "")
 
 
 def _ceilings(report: HostReport) -> str:

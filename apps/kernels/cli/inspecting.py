@@ -18,7 +18,8 @@ from apps.kernels.problem import BadProblem
 def run(options: Namespace) -> int:
     """Print facts and graph; 0, or 2 for a problem that can't be judged."""
     try:
-        facts = inspect(read_source(options.problem), read_settings(options.set), observe=log)
+        source, settings = read_source(options.problem), read_settings(options.set)
+        facts = inspect(source, settings, observe=log, allow_weak_isolation=options.allow_weak_isolation)
     except BadProblem as fault:
         facts = ProblemFacts(refusal=str(fault))
     except (JailFailed, ZygoteFailed) as fault:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from apps.kernels.cli import evaluating, hosting, inspecting, selftesting
 from apps.kernels.cli.exit_codes import INTERRUPTED, Ending
 from apps.kernels.evaluation import Language, Policy, Tier
+from apps.kernels.jail.cell import MODES
+from apps.kernels.jail.isolation import SETTING
 
 EXIT_CODES = """exit codes of evaluate:
   0  verdict correct
@@ -62,6 +64,8 @@ def _parser() -> ArgumentParser:
 
     command = commands.add_parser("host", help="what this machine is, its ceilings, what isolation it can enforce")
     command.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    command.add_argument("--attacks", action="store_true", help="try the jail's attacks: which are contained, by what")
+    command.add_argument("--mode", choices=MODES, help="with --attacks: a way to jail other than this host's best")
     command.set_defaults(run=hosting.run)
 
     command = commands.add_parser(
@@ -79,6 +83,11 @@ def _parser() -> ArgumentParser:
 
 
 def _add_settings(command: ArgumentParser) -> None:
+    command.add_argument(
+        "--allow-weak-isolation",
+        action="store_true",
+        help=f"run it even where this host isolates less than it requires ({SETTING}; see `host`)",
+    )
     command.add_argument(
         "--json", action="store_true", help="one JSON object on standard output, logs on standard error"
     )
