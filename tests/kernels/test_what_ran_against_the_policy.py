@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
+from pathlib import Path
+
 import pytest
 
 from apps.kernels.evaluation import Policy
+from apps.kernels.judge.borrowed import borrowed
 from apps.kernels.judge.policy import Evidence, classify, judge_evidence
 from apps.kernels.judge.products import allowed, pages
 
@@ -75,3 +81,21 @@ def test_pages_of_code_are_told_by_object_and_place_in_it() -> None:
     assert allowed(seen, {(TORCH, 6)}) == 2, "a page beside one that was seen"
     assert allowed(seen, {("", 0), (TORCH, 0x2000)}) == 1
     assert allowed(seen, set()) == 0
+
+
+def test_a_library_under_another_name_is_told_by_its_code(tmp_path: Path) -> None:
+    """A copy of torch's Python bindings, mapped from the candidate's directory."""
+    library = Path(sys.prefix).resolve().glob("lib/python*/site-packages/torch/lib/libtorch_python.so")
+    data = next(library).read_bytes()
+    memory = ctypes.create_string_buffer(data[8 << 20 : 12 << 20], 4 << 20)
+    start = ctypes.addressof(memory)
+    addresses = [start + offset for offset in range(1 << 20, 3 << 20, 1 << 18) for _ in range(3)]
+    mine = f"{tmp_path}/kernel.so"
+    objects = [(start, start + (4 << 20), mine)]
+    assert borrowed(os.getpid(), addresses, objects, str(tmp_path)) == ("kernel.so", "libtorch_python.so")
+    own = ctypes.create_string_buffer(os.urandom(4 << 20), 4 << 20)
+    start = ctypes.addressof(own)
+    objects = [(start, start + (4 << 20), mine)]
+    assert borrowed(os.getpid(), [start + (1 << 20), start + (2 << 20)], objects, str(tmp_path)) is None
+    small = [(start, start + (1 << 19), mine)]
+    assert borrowed(os.getpid(), [start], small, str(tmp_path)) is None, "kernels are small, and nothing is searched"

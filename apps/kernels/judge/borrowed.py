@@ -1,0 +1,73 @@
+"""A library under another name: whether an object that a candidate calls its own holds the code of one that lies here.
+
+Code under the candidate's own directory counts as its kernel's. A copy of a BLAS put there does not: where an object of
+its own is larger than kernels are, the code that was sampled in it is looked for in the libraries of this machine.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from apps.kernels.jail.syscalls import read_memory
+from apps.kernels.judge import policy
+from apps.kernels.rules.names import LIBRARY_FILES
+
+LARGER = 1 << 20  # bytes of code; an extension built with Torch's own headers has a tenth of that
+WINDOW = 64  # bytes of code that are looked for: no two compilations of different sources agree on so many
+HOTTEST = 6  # places that are looked for
+CHUNK = 64 << 20
+SYSTEM = (Path("/usr/lib"), Path("/usr/local/lib"), Path("/opt"))
+
+
+def borrowed(
+    pid: int, addresses: Iterable[int], objects: Iterable[tuple[int, int, str]], work: str
+) -> tuple[str, str] | None:
+    """The object and the library whose code it holds, by name; None where there is none. `pid` must stand still."""
+    ranges = [r for r in objects if r[1] - r[0] > LARGER and policy.classify(r[2], work) == "own"]
+    if not ranges:
+        return None
+    hot = Counter(address & -WINDOW for address in addresses if any(s <= address < e for s, e, _ in ranges))
+    needles = {address: code for address, _ in hot.most_common(HOTTEST) if (code := _code(pid, address))}
+    for library in _libraries():
+        seen = [address for address in needles if _holds(library, needles[address])]
+        if seen and 2 * len(seen) >= len(needles):
+            own = next(path for start, end, path in ranges if start <= seen[0] < end)
+            return Path(own).name, library.name
+    return None
+
+
+def _code(pid: int, address: int) -> bytes:
+    """The code at an address; nothing where it can't be read or says too little to be told from other code."""
+    buffer = ctypes.create_string_buffer(WINDOW)
+    try:
+        got = read_memory(pid, address, ctypes.cast(buffer, ctypes.c_void_p), WINDOW)
+    except OSError:
+        return b""
+    return buffer.raw if got == WINDOW and len(set(buffer.raw)) > WINDOW // 4 else b""
+
+
+def _libraries() -> Iterator[Path]:
+    """Compiled libraries of Python's packages, and what the system has of BLAS and its like."""
+    named = {f"lib{name}" for name in LIBRARY_FILES}
+    seen: set[Path] = set()
+    for prefix in dict.fromkeys((sys.prefix, sys.base_prefix)):
+        if Path(prefix) not in (Path("/usr"), Path("/")):
+            seen |= {path.resolve() for path in Path(prefix).rglob("*.so*")}
+    for directory in SYSTEM:
+        seen |= {path.resolve() for path in directory.rglob("*.so*") if path.name.split(".")[0] in named}
+    yield from sorted(path for path in seen if path.is_file() and path.stat().st_size > LARGER)
+
+
+def _holds(library: Path, code: bytes) -> bool:
+    """Whether a file holds these bytes."""
+    end = b""
+    with library.open("rb") as file:
+        while part := file.read(CHUNK):
+            if code in end + part:
+                return True
+            end = part[-WINDOW:]
+    return False
