@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
@@ -56,21 +57,22 @@ class ModelSpent:
 
 
 _SETTLED = ~Q(outcome__in=[Outcome.OPEN, Outcome.LOST])
+# Under names that no column has.
 _SUMS = {
-    "calls": Count("pk"),
-    "usd": Coalesce(Sum("cost_usd"), ZERO),
-    "reserved": Coalesce(Sum("counted_usd", filter=Q(outcome=Outcome.OPEN)), ZERO),
-    "tokens_in": Coalesce(Sum("tokens_in"), 0),
-    "tokens_out": Coalesce(Sum("tokens_out"), 0),
-    "unpriced": Count("pk", filter=_SETTLED & Q(cost_usd__isnull=True)),
-    "lost": Count("pk", filter=Q(outcome=Outcome.LOST)),
-    "estimated": Count("pk", filter=Q(estimated=True)),
+    "sum_calls": Count("pk"),
+    "sum_usd": Coalesce(Sum("cost_usd"), ZERO),
+    "sum_reserved": Coalesce(Sum("counted_usd", filter=Q(outcome=Outcome.OPEN)), ZERO),
+    "sum_tokens_in": Coalesce(Sum("tokens_in"), 0),
+    "sum_tokens_out": Coalesce(Sum("tokens_out"), 0),
+    "sum_unpriced": Count("pk", filter=_SETTLED & Q(cost_usd__isnull=True)),
+    "sum_lost": Count("pk", filter=Q(outcome=Outcome.LOST)),
+    "sum_estimated": Count("pk", filter=Q(estimated=True)),
 }
 
 
 def of(calls: QuerySet[Call]) -> Spent:
     """The sums over those calls."""
-    return Spent(**calls.aggregate(**_SUMS))
+    return _spent(calls.aggregate(**_SUMS))
 
 
 def of_run(run: int) -> Spent:
@@ -86,7 +88,7 @@ def of_month(now: datetime) -> Spent:
 def by_person(limits: Limits, people: Sequence[Person], now: datetime) -> list[PersonSpent]:
     """The month of each of those people."""
     rows = counting(now).filter(month=month_of(now), person__isnull=False).values("person")
-    sums = {row.pop("person"): Spent(**row) for row in rows.annotate(**_SUMS)}
+    sums = {row["person"]: _spent(row) for row in rows.annotate(**_SUMS)}
     own = dict(PersonLimit.objects.values_list("person_id", "month_usd"))
     return [
         PersonSpent(one, sums.get(one.pk, Spent()), own.get(one.pk, limits.person_month_usd), own.get(one.pk))
@@ -103,7 +105,15 @@ def of_one(limits: Limits, person: Person, now: datetime) -> PersonSpent:
 def by_model(now: datetime) -> list[ModelSpent]:
     """The month of each model that was called, the dearest first."""
     rows = (
-        counting(now).filter(month=month_of(now)).values("model").annotate(**_SUMS).order_by(F("usd").desc(), "model")
+        counting(now)
+        .filter(month=month_of(now))
+        .values("model")
+        .annotate(**_SUMS)
+        .order_by(F("sum_usd").desc(), "model")
     )
     models = LanguageModel.objects.in_bulk([row["model"] for row in rows])
-    return [ModelSpent(models[row.pop("model")], Spent(**row)) for row in list(rows)]
+    return [ModelSpent(models[row["model"]], _spent(row)) for row in rows]
+
+
+def _spent(row: dict[str, Any]) -> Spent:
+    return Spent(**{name.removeprefix("sum_"): row[name] for name in _SUMS})

@@ -177,7 +177,7 @@ def test_a_limit_ends_the_run_with_its_best_and_says_whose(
     assert run.state == RunState.FINISHED
     assert "The run's limit of 500 tokens is reached" in run.reason
     assert run.result is not None
-    Limits.objects.create(pk=1, person_month_usd=Decimal("0.33"))  # less than one call's largest cost
+    Limits.objects.create(pk=1, person_month_usd=Decimal("0.30"))  # less than one call's largest cost
     poor = work(ordered(problem, person, iterations=9))
     assert "Ada Moss's limit for" in poor.reason
     assert not Call.objects.filter(run=poor.pk).exists()

@@ -1,4 +1,4 @@
-"""Claims, event numbers, journal and live views once more, on a PostgreSQL cluster of the test's own."""
+"""Claims, event numbers, journal, live views and reservations of money once more, on a PostgreSQL cluster of the test's own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ TESTS = [
     "test_event_numbers.py",
     "test_a_worker_dies_in_a_recorded_run.py",
     "test_watching_a_run_live.py",
+    "../ledger/test_reservations.py",
 ]
 
 
