@@ -23,8 +23,8 @@ from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size,
 
 GROUPS = 8
 COMPILED_GROUPS = 3
-PAIRS = 30  # of a group, where the first one shows a clear difference
-MOST_PAIRS = 120  # where it doesn't
+PAIRS = 30  # of a group, and of the first one, which shows how many the others want
+MOST_PAIRS = 120
 FEWEST_PAIRS = 5
 RETAKES = 4  # groups that others' work disturbed, taken again at most, in a judgement
 LOOKS = (8, 12, 16, 22, 30)
@@ -49,9 +49,11 @@ class Race:
     retaken: list[float] = field(default_factory=list)  # what others took of the CPUs while the dropped groups ran
 
     @property
-    def clear(self) -> bool:
-        """Whether the first group settles which side is faster, so that the usual number of pairs will do."""
-        return bool(self.groups) and statistics.clear(_log_ratios(self.groups[0]))
+    def most_pairs(self) -> int:
+        """Pairs that each further group may want, by what the first one shows."""
+        if not self.groups:
+            return PAIRS
+        return max(PAIRS, min(MOST_PAIRS, math.ceil(statistics.pairs_wanted(_log_ratios(self.groups[0]), GROUPS))))
 
 
 def race(
@@ -103,7 +105,7 @@ def _take(
         # a second a group at least; more where starting processes has left more of the aim
         spent = time.monotonic() - begun
         each = (AIM_SECONDS - (begun - session.started)) / remaining - spent - found.checking
-        _run(session, timer, group, max(1.0, each), MOST_PAIRS if not found.clear else PAIRS)
+        _run(session, timer, group, max(1.0, each), found.most_pairs)
         checked = time.monotonic()
         timer.check(group, CHECKED_PAGES)
         found.checking = time.monotonic() - checked

@@ -41,9 +41,10 @@ def interval_of_median(values: Sequence[float], level: float) -> tuple[float, fl
     if not count:
         return -math.inf, math.inf
     outside, below = (1 - level) / 2, 0.0
-    rank = 0
+    ways, rank = 0.0, 0  # the logarithm of how many choices of k there are
     for k in range(count // 2):
-        below += math.comb(count, k) * 0.5**count
+        below += math.exp(ways - count * math.log(2))
+        ways += math.log((count - k) / (k + 1))
         if below > outside:
             break
         rank = k + 1
@@ -99,10 +100,19 @@ def settled(ratios: Sequence[float], *, practical: float = 0.05, narrow: float =
     return beyond or (high - low) < 2 * narrow
 
 
-def clear(ratios: Sequence[float], *, difference: float = 0.2) -> bool:
-    """Whether the 99% interval of the median lies beyond ±`difference`: more pairs would not change what is said."""
+def pairs_wanted(ratios: Sequence[float], groups: int, *, clear: float = 0.2, narrow: float = 0.015) -> float:
+    """Pairs a group needs, by what the first of `groups` groups showed.
+
+    None (0.0) beyond what is usual where the 99% interval of its median lies beyond ±`clear`; else so many that the
+    decision interval is expected to reach ±`narrow`: a median's standard error is 1.2533 σ/√n for normal pairs, σ taken
+    from the median absolute deviation (1.4826), since single pairs have heavy tails.
+    """
     low, high = interval_of_median(ratios, 0.99)
-    return low > math.log1p(difference) or high < -math.log1p(difference)
+    if low > math.log1p(clear) or high < -math.log1p(clear):
+        return 0.0
+    middle = median(ratios)
+    sigma = 1.4826 * median([abs(ratio - middle) for ratio in ratios])
+    return (1.2533 * sigma * t_quantile(groups - 1, DECISION_LEVEL) / narrow) ** 2 / groups
 
 
 def kind_of_call(seconds: float) -> str:
