@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Any
 
 import torch
 
 CLOSED = ("torch._dynamo", "torch._inductor", "torch._export")
 RULE = "torch compiles"
+MARKERS = ("disable", "allow_in_graph", "assume_constant_result")  # only mark functions for a compiler that never comes
 
 
 class TorchCompiles(ImportError):
@@ -22,6 +24,8 @@ def close() -> None:
         del sys.modules[name]
     for name in CLOSED:
         torch.__dict__.pop(name.rpartition(".")[2], None)
+    for name in MARKERS:
+        setattr(torch.compiler, name, _unchanged)
     sys.meta_path.insert(0, _Closed())
 
 
@@ -34,6 +38,11 @@ def rule_of(problem: BaseException) -> str | None:
         seen.add(id(problem))
         problem = problem.__cause__ or problem.__context__ or problem
     return None
+
+
+def _unchanged(function: Any = None, *_: Any, **__: Any) -> Any:
+    """What a marker makes of a function: nothing. Called without one it gives itself, to be a decorator."""
+    return _unchanged if function is None else function
 
 
 def _is_closed(name: str) -> bool:
