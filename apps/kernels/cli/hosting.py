@@ -49,10 +49,13 @@ def described(report: HostReport) -> str:
 
 def _verdict(report: HostReport) -> str:
     """What the level promises, and what follows where it is less than the host requires."""
-    enough = "" if report.isolates_enough else (
-        f"\n  {report.isolation_required} is required here: candidates are refused until that is provided or somebody allows it "
-        f"({SETTING}={report.isolation_level} or --allow-weak-isolation; on a server's host, an admin on its page)."
-    )  # fmt: skip
+    enough = ""
+    if not report.isolates_enough:
+        enough = (
+            f"\n  {report.isolation_required} is required here: candidates are refused until that is provided or somebody "
+            f"allows it ({SETTING}={report.isolation_level} or --allow-weak-isolation; on a server's host, an admin on "
+            "its page)."
+        )
     wrong = report.environment.get("isolation_setting")
     return f"\n  {report.isolation_guarantee}{enough}" + (f"\n  {wrong}" if wrong else "")
 
