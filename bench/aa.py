@@ -4,8 +4,9 @@
 
 Each problem's reference is judged against itself in full: both sides run a copy of the problem's own class. Prints a
 row a judgement, then the largest ratio by kind of call; results are kept in --out, so that a second start goes on where
-the first ended. Exit code 0 if nothing was called faster or
-slower, 1 otherwise. `--calibrate` writes what was seen as this host's noise, from which margins are taken.
+the first ended. The pairs seen are then resampled, 10,000 judgements of them, under the same rule. Exit code 0 if
+nothing was called faster or slower, 1 otherwise. `--calibrate` writes what was seen as this host's noise, from which
+margins are taken.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import random
 import statistics
 import sys
 import time
@@ -23,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from apps.kernels.jail import Zygote
 from apps.kernels.judge import HostCannotJudge, ProblemRefused, compare_with_itself
 from apps.kernels.judge.noise import keep_noise
-from apps.kernels.judge.statistics import kind_of_call
+from apps.kernels.judge.statistics import DECISION_LEVEL, interval_over_groups, kind_of_call, log_ratios, outcome
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,7 +47,7 @@ def main() -> int:
                     if time.monotonic() - started > options.seconds:
                         print(f"stopped after {options.seconds} s; start again to go on")
                         return _sum_up(kept, options.calibrate)
-                    kept[key] = _judge(path, zygote)
+                    kept[key] = {"problem": path.name, **_judge(path, zygote)}
                     _write(options.out, kept)
                 _print(path.name, number, kept[key])
     return _sum_up(kept, options.calibrate)
@@ -76,6 +78,12 @@ def _judge(path: Path, zygote: Zygote) -> dict[str, object]:
         "ratio": speedup.median,
         "interval": list(speedup.decision_interval),
         "outcome": found.timing.outcome.value if found.timing.outcome else "none",
+        "margin": speedup.margin,
+        "notes": list(found.timing.notes),
+        "groups": [
+            [round(ratio, 5) for ratio in log_ratios(sample.reference_us, sample.candidate_us)]
+            for sample in found.timing.samples
+        ],
         "seconds": time.monotonic() - started,
     }
 
@@ -105,9 +113,31 @@ def _sum_up(kept: dict[str, dict[str, object]], calibrate: bool) -> int:
             f"{kind}: {len(found)} judgements, |ratio - 1| median {statistics.median(found):.2%}, largest {max(found):.2%}"
         )
     print(f"{len(rows)} judgements, {len(wrong)} called faster or slower; {len(kept) - len(rows)} could not be judged")
+    _print_resampled(rows)
     if calibrate and rows:
         print(f"kept as this host's noise in {keep_noise({kind: max(found) for kind, found in by_kind.items()})}")
     return 1 if wrong or not rows else 0
+
+
+def _print_resampled(rows: list[dict[str, object]], times: int = 10_000) -> None:
+    """The rule on recorded noise: whole groups of one problem's judgements, drawn anew, each with a sign of its own."""
+    draw = random.Random(0)
+    by_problem: dict[str, list[tuple[list[float], float]]] = {}
+    for row in rows:
+        groups = [statistics.median(group) for group in row.get("groups", ())]  # type: ignore[attr-defined]
+        if groups:
+            by_problem.setdefault(str(row["problem"]), []).append((groups, float(str(row["margin"]))))
+    if not by_problem:
+        return
+    wrong = 0
+    for _ in range(times):
+        judgements = draw.choice(list(by_problem.values()))
+        groups = [group for found, _margin in judgements for group in found]
+        picked = [draw.choice(groups) * draw.choice((-1, 1)) for _ in range(len(judgements[0][0]))]
+        wrong += outcome(interval_over_groups(picked, DECISION_LEVEL), judgements[0][1]) != "within_noise"
+    print(
+        f"resampled {times:,} times from {sum(len(f) for f in by_problem.values())} judgements: {wrong / times:.3%} false"
+    )
 
 
 def _read(path: Path) -> dict[str, dict[str, object]]:
