@@ -26,7 +26,7 @@ def post(client: Client, address: str, **body: Any) -> Any:
 def test_nobody_unknown_sees_anything(client: Client) -> None:
     for address in ["runs/", "problems/", "hosts/", "runs/1/events/"]:
         answer = client.get(f"/api/v1/{address}")
-        assert answer.status_code == 403
+        assert answer.status_code == 401
         assert "Sign in" in answer.json()["message"]
 
 
@@ -34,7 +34,7 @@ def test_a_disabled_person_sees_nothing_more(signed_in: Client, person: Person) 
     assert signed_in.get("/api/v1/runs/").status_code == 200
     person.is_active = False
     person.save()
-    assert signed_in.get("/api/v1/runs/").status_code == 403
+    assert signed_in.get("/api/v1/runs/").status_code == 401
 
 
 def test_launching_a_run_with_its_twin(signed_in: Client, problem: Problem, device: Device) -> None:

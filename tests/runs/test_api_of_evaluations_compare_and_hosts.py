@@ -1,0 +1,97 @@
+"""REST beyond runs: evaluations found by what came out, versions compared in numbers, hosts operated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.hosts.models import Fault, Host, Job
+from apps.people.models import AuditEntry
+from tests.pages import scenes
+
+
+@pytest.fixture
+def world(db: None) -> dict[str, Any]:
+    """Two hosts, three problems, a run in every state."""
+    return scenes.world()
+
+
+@pytest.fixture
+def ada(world: dict[str, Any]) -> Client:
+    """An admin's browser."""
+    client = Client()
+    client.force_login(world["person"])
+    return client
+
+
+def test_evaluations_are_found_by_what_came_out(ada: Client, world: dict[str, Any]) -> None:
+    done = world["done"]
+    found = ada.get(f"/api/v1/evaluations/?run={done.pk}&verdict=incorrect").json()["results"]
+    assert [(one["run"], one["version"], one["problem"], one["speedup"]) for one in found] == [
+        (done.pk, 2, "softsign", None)
+    ]
+    assert "evaluation" not in found[0]
+    whole = ada.get(f"/api/v1/evaluations/{found[0]['id']}/").json()
+    assert whole["evaluation"]["verdict"] == "incorrect"
+    page = ada.get("/api/v1/evaluations/?limit=2&tier=full").json()
+    assert len(page["results"]) == 2 < page["count"]
+    assert "offset=2" in page["next"]
+    assert ada.get("/api/v1/evaluations/?verdict=odd").json()["field"] == "verdict"
+
+
+def test_two_versions_are_compared_in_numbers(ada: Client, world: dict[str, Any]) -> None:
+    run = world["done"].pk
+    told = ada.get(f"/api/v1/compare/?a={run}.1&b={run}.4").json()
+    assert (told["problem"], told["a"]["key"], told["b"]["key"]) == ("softsign", f"{run}.1", f"{run}.4")
+    metrics = {one["name"]: one for one in told["metrics"]}
+    time = metrics["time"]
+    assert time["change"] == pytest.approx(time["b"] / time["a"])
+    assert time["change"] < 1 and time["better"] == "less" and time["beyond_noise"] is True
+    assert told["diff"].startswith(f"--- run {run} v1\n+++ run {run} v4\n")
+    reference = ada.get(f"/api/v1/compare/?b={run}.4").json()
+    assert (reference["a"]["key"], reference["a"]["speedup"]) == ("reference", None)
+    parent = ada.get(f"/api/v1/compare/?b={run}.4&against=parent").json()
+    assert parent["a"]["key"] == f"{run}.3"
+
+
+@pytest.mark.parametrize(
+    ("query", "field"), [("", "b"), ("b=9999.1", "b"), ("b={run}.4&a=1.x", "a"), ("b={run}.4&against=me", "against")]
+)
+def test_what_can_not_be_compared_says_which_side(ada: Client, world: dict[str, Any], query: str, field: str) -> None:
+    answer = ada.get(f"/api/v1/compare/?{query.format(run=world['done'].pk)}")
+    assert answer.status_code == 400
+    assert answer.json()["field"] == field
+
+
+def test_a_host_is_drained_enabled_and_looked_into(ada: Client, world: dict[str, Any]) -> None:
+    name = world["device"].host.name
+    assert ada.post(f"/api/v1/hosts/{name}/drain/").json()["enabled"] is False
+    assert ada.post(f"/api/v1/hosts/{name}/enable/").json()["enabled"] is True
+    kinds = [entry.kind for entry in AuditEntry.objects.filter(about=f"host {name}").order_by("pk")]
+    assert kinds == ["host.drained", "host.enabled"]
+    states = [job["state"] for job in ada.get(f"/api/v1/hosts/{name}/queue/").json()]
+    assert states == ["running", "waiting"]
+    allowed = ada.post(f"/api/v1/hosts/{name}/isolation/", {"allowed": True}, content_type="application/json").json()
+    assert allowed["weak_isolation_allowed"] is True
+    assert Host.objects.get(name=name).weak_isolation_allowed_by == world["person"]
+    ada.post(f"/api/v1/hosts/{name}/measure/")
+    assert Job.objects.filter(kind="measure", owner=world["person"]).exists()
+    assert ada.get("/api/v1/hosts/epyc-02/faults/").json()["results"][0]["what"] == Fault.objects.get().what
+    assert ada.post("/api/v1/hosts/nowhere/drain/").status_code == 404
+
+
+def test_whoever_sends_nothing_is_told_what_to_send(db: None) -> None:
+    answer = Client().get("/api/v1/evaluations/")
+    assert answer.status_code == 401
+    assert "Authorization: Bearer" in answer.json()["message"]
+
+
+def test_the_description_names_every_route_and_both_ways_in(ada: Client) -> None:
+    schema = ada.get("/api/schema/?format=json").json()
+    for address in ("/api/v1/evaluations/{id}/", "/api/v1/compare/", "/api/v1/hosts/{name}/drain/", "/api/v1/audit/",
+                    "/api/v1/tokens/", "/api/v1/notices/", "/api/v1/runs/{id}/events/"):  # fmt: skip
+        assert address in schema["paths"]
+    assert schema["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    assert Client().get("/api/schema/").status_code == 401
