@@ -5,8 +5,8 @@
 Each problem's reference is judged against itself in full: both sides run a copy of the problem's own class. Prints a
 row a judgement, then the largest ratio by kind of call; results are kept in --out, so that a second start goes on where
 the first ended. The pairs seen are then resampled, 10,000 judgements of them, under the same rule. Exit code 0 if
-nothing was called faster or slower, 1 otherwise. `--calibrate` writes what was seen as this host's noise, from which
-margins are taken.
+nothing was called faster or slower, 1 otherwise. `--calibrate` adds what was seen to this host's noise, from which
+margins are taken; every full judgement of a candidate adds to it as well.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from apps.kernels.host.noise import keep_noise
 from apps.kernels.jail import Zygote
 from apps.kernels.judge import HostCannotJudge, ProblemRefused, compare_with_itself
-from apps.kernels.judge.noise import keep_noise
 from apps.kernels.judge.statistics import DECISION_LEVEL, interval_over_groups, kind_of_call, log_ratios, outcome
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -115,7 +115,10 @@ def _sum_up(kept: dict[str, dict[str, object]], calibrate: bool) -> int:
     print(f"{len(rows)} judgements, {len(wrong)} called faster or slower; {len(kept) - len(rows)} could not be judged")
     _print_resampled(rows)
     if calibrate and rows:
-        print(f"kept as this host's noise in {keep_noise({kind: max(found) for kind, found in by_kind.items()})}")
+        for kind, found in by_kind.items():
+            for ratio in found:
+                keep_noise(kind, ratio)
+        print("kept as this host's noise; see python -m apps.kernels host")
     return 1 if wrong or not rows else 0
 
 

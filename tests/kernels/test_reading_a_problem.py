@@ -150,7 +150,7 @@ def test_the_problems_that_come_with_it_are_listed_and_read() -> None:
     index = tomllib.loads((PROBLEMS / "index.toml").read_text())["problem"]
     files = {str(path.relative_to(PROBLEMS)) for path in PROBLEMS.rglob("*.py")}
     assert {entry["path"] for entry in index} == files
-    assert len(index) == 12
+    assert len(index) == 17
     for entry in index:
         assert entry["path"].startswith(entry["category"] + "/")
         problem = read_problem((PROBLEMS / entry["path"]).read_text())

@@ -61,7 +61,7 @@ def test_the_secret_is_its_owners_alone(made: tuple[House, str]) -> None:
 
 def test_starter_problems_and_static_files_are_there(made: tuple[House, str]) -> None:
     here, _ = made
-    assert len(here.rows("SELECT id FROM runs_problem")) == 12
+    assert len(here.rows("SELECT id FROM runs_problem")) == 17
     assert (here.var / "static" / "css" / "base.css").exists()
 
 

@@ -9,6 +9,7 @@ import pytest
 from apps.kernels.evaluation import Profile
 from apps.kernels.machine import HostReport
 from apps.kernels.profile.bottleneck import Cause
+from apps.kernels.profile.dispatched import Dispatched
 from tests.profile.conftest import problem
 
 Profiled = Callable[..., Profile]
@@ -165,7 +166,7 @@ def test_work_that_lies_almost_all_in_one_chunk(profiled: Profiled, host: HostRe
 
 def test_several_torch_operations(profiled: Profiled) -> None:
     source = elementwise("to[i] = from[i] * 2;", "omp parallel for simd", 12 << 20)
-    operators = {"aten::mul.Tensor": 2, "aten::empty.memory_format": 4, "aten::add.Tensor": 1}
-    profile = profiled(source, problem(4 * (12 << 20), 4 * (12 << 20), 3 * (12 << 20)), operators=operators)
+    dispatched = Dispatched({"aten::mul.Tensor": 2, "aten::empty.memory_format": 4, "aten::add.Tensor": 1})
+    profile = profiled(source, problem(4 * (12 << 20), 4 * (12 << 20), 3 * (12 << 20)), dispatched=dispatched)
     assert causes(profile) == (Cause.PASSES, "torch_operations_per_call")
     assert profile.bottleneck.value == 3  # type: ignore[union-attr]

@@ -11,8 +11,8 @@ from apps.kernels.evaluation import Progress
 from apps.kernels.host.ceilings import CeilingsUnavailable, ceilings, kept_ceilings
 from apps.kernels.host.counters import hardware_counters
 from apps.kernels.host.devices import devices
+from apps.kernels.host.noise import noise_of_this_host
 from apps.kernels.host.processor import cpu_quota, processor, read_text, usable_memory
-from apps.kernels.host.store import measurements_directory, read_measurement
 from apps.kernels.host.toolchains import host_compiler, toolchains, torch_version
 from apps.kernels.jail.isolation import isolation, isolation_level, required_level
 from apps.kernels.machine import Ceilings, HostReport, IsolationLevel
@@ -50,7 +50,7 @@ def host_report(*, quick: bool = False, observe: Callable[[Progress], None] = la
         isolation_required=_required(environment).value,
         counters=counters.available,
         counters_detail=counters.detail,
-        noise=stored_noise(),
+        noise=noise_of_this_host(),
         environment=environment,
     )
 
@@ -79,8 +79,3 @@ def host_environment() -> dict[str, Plain]:
         "transparent_huge_pages": pages.partition("[")[2].partition("]")[0] or None,
         "load_average": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
     }
-
-
-def stored_noise() -> dict[str, float]:
-    """A/A noise by kind of call as calibration left it in the directory of measurements, empty before that."""
-    return read_measurement(dict[str, float], measurements_directory() / "noise.json") or {}

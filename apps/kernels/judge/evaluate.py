@@ -8,13 +8,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from apps.kernels.evaluation import Evaluation, EvaluationRequest, Language, Progress, Verdict
+from apps.kernels.host.noise import noise_of_this_host
 from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed, refusal
 from apps.kernels.judge import profiling, ruling
 from apps.kernels.judge.checking import check
 from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemRefused
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.lock import device_lock
-from apps.kernels.judge.noise import read_noise
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.racing import race
 from apps.kernels.judge.session import Session
@@ -120,7 +120,7 @@ def _judge(
         findings.describe_environment(zygote, session.threads)
         try:
             seconds = check(session, findings)
-            noise = {**read_noise(), **(host.noise if host else {})}
+            noise = {**(host.noise if host else {}), **noise_of_this_host()}
 
             def watch(observed: Observed) -> None:
                 if trusted:

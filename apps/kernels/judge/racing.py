@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from apps.kernels.evaluation import Outcome, SpeedUp, Time, Timing
+from apps.kernels.host.noise import keep_noise
 from apps.kernels.judge import compiled, statistics
 from apps.kernels.judge.bystanders import DISTURBED, Bystanders
 from apps.kernels.judge.checking import set_other_weights
@@ -73,6 +74,7 @@ def race(
 
     def then(last: Group) -> None:
         findings.timing = summarise(found, noise, full=session.full)
+        _learn_noise(findings.timing, found)
         watch(Observed(session, last.runners["candidate"], found.block))
 
     try:
@@ -85,6 +87,13 @@ def race(
                 session.tell("time", f"processes {index + 1} of {count} again: others were busy", index / count)
     finally:
         timer.close()
+
+
+def _learn_noise(timing: Timing, found: Race) -> None:
+    """A full judgement's own A/A is this host's noise for later ones, unless other programs had a part in it."""
+    aa = timing.speedup.aa if timing.speedup else None
+    if aa and timing.reference and all(group.others <= DISTURBED for group in found.groups):
+        keep_noise(statistics.kind_of_call(timing.reference.median_ms / 1000), math.log(aa))
 
 
 def _take(

@@ -126,6 +126,6 @@ def kind_of_call(seconds: float) -> str:
 def margin(noise: dict[str, float], seconds: float) -> float:
     """At least 1%, and at least what the same code against itself showed here for calls of that kind.
 
-    `noise` holds the largest group-mean A/A log ratio seen by kind of call, from calibration runs made beforehand.
+    `noise` holds by kind of call what A/A measurements of earlier judgements stayed below (`host.noise`).
     """
     return max(SMALLEST_MARGIN, math.expm1(abs(noise.get(kind_of_call(seconds), 0.0))))

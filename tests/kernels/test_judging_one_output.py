@@ -1,0 +1,189 @@
+"""One output against its answer: how far off it may be, what indices may select, what is left out."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from apps.kernels.inside import draws
+from apps.kernels.inside.lowered import Level, Lowered, rounded
+from apps.kernels.inside.outputs import Scores, judge
+
+EPS = 2.0**-23
+
+
+def answers(exact: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return exact.double(), exact.float()
+
+
+@pytest.fixture
+def exact() -> torch.Tensor:
+    return torch.randn(8, 1024, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+def test_the_right_answer_passes_with_its_error(exact: torch.Tensor) -> None:
+    found = judge(*answers(exact), exact.float(), 1)
+    assert found["passed"] and found["near"] and found["error"] <= 1.2e-7
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
+def test_the_limit_follows_the_scale(exact: torch.Tensor, scale: float) -> None:
+    true, own = answers(exact * scale)
+    off = own.clone()
+    off[3, 5] += float(own.abs().max()) * 30 * EPS
+    found = judge(true, own, off, 1)
+    assert not found["passed"] and found["wrong"] == 1 and "[3, 5]" in found["detail"]
+    assert judge(true, own, own * (1 + 2 * EPS), 1)["passed"]
+
+
+def test_a_longer_reduction_allows_more(exact: torch.Tensor) -> None:
+    true, own = answers(exact)
+    off = own + own.abs().max() * 100 * EPS
+    assert not judge(true, own, off, 1)["passed"]
+    assert judge(true, own, off, 1 << 18)["passed"]  # half of eps times 512
+
+
+def test_nan_and_infinities_must_be_where_torch_has_them(exact: torch.Tensor) -> None:
+    exact[0, 0], exact[0, 1], exact[0, 2] = math.nan, math.inf, -math.inf
+    true, own = answers(exact)
+    assert judge(true, own, own.clone(), 1)["passed"]
+    for place, value in (((0, 0), 0.0), ((0, 1), -math.inf), ((0, 2), math.inf), ((4, 4), math.nan), ((0, 1), 3e38)):
+        wrong = own.clone()
+        wrong[place] = value
+        assert not judge(true, own, wrong, 1)["passed"], place
+
+
+def test_at_a_jump_neither_side_is_blamed_and_no_neighbour_profits(exact: torch.Tensor) -> None:
+    true, own = answers(exact)
+    jumps = torch.zeros(exact.shape, dtype=torch.bool)
+    jumps[2, 7] = True
+    other_side = own.clone()
+    other_side[2, 7] += 1.0
+    assert not judge(true, own, other_side, 1)["passed"]
+    found = judge(true, own, other_side, 1, jumps=jumps)
+    assert found["passed"] and found["left_out"] == 1
+    abused = own.clone()
+    abused[2, 7], abused[2, 8] = 1e30, own[2, 8] + 0.1  # a huge value there would widen its neighbours' limit
+    assert not judge(true, own, abused, 1, jumps=jumps)["passed"]
+    hidden = own.clone()
+    hidden[2, 7] = math.nan
+    assert judge(true, own, hidden, 1, jumps=jumps)["passed"]
+
+
+def test_many_elements_at_jumps_make_a_trial_that_does_not_count(exact: torch.Tensor) -> None:
+    true, own = answers(exact)
+    found = judge(true, own, own, 1, jumps=torch.rand(exact.shape) < 0.1)
+    assert not found["near"] and found["share"] > 0.05
+
+
+def test_torch_far_from_float64_does_not_count(exact: torch.Tensor) -> None:
+    true, _ = answers(exact)
+    assert not judge(true, (true * 1.01).float(), true.float(), 1)["near"]
+
+
+# -- indices -----------------------------------------------------------------------------------------------------------
+
+ROWS = torch.tensor([[1.0, 3.0, 3.0 - 1e-9, 2.0], [5.0, 4.0, 5.0, 1.0]], dtype=torch.float64)
+BEST = torch.tensor([1, 0])
+
+
+def chosen(limit: float = 8 * EPS, **more: object) -> Scores:
+    return Scores(ROWS, None, limit, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("picked", [[1, 0], [2, 0], [1, 2], [2, 2]])
+def test_either_of_two_that_tie_may_be_selected(picked: list[int]) -> None:
+    assert judge(BEST, BEST, torch.tensor(picked), 1, scores=chosen())["passed"]
+
+
+@pytest.mark.parametrize("picked", [[0, 0], [1, 1], [3, 2], [1, -1], [1, 4], [1 << 40, 0]])
+def test_a_worse_one_or_none_at_all_may_not(picked: list[int]) -> None:
+    found = judge(BEST, BEST, torch.tensor(picked), 1, scores=chosen())
+    assert not found["passed"] and found["wrong"] == 1
+
+
+def test_several_of_a_row_are_judged_in_order_and_never_twice() -> None:
+    values = torch.tensor([[4.0, 9.0, 7.0, 9.0]], dtype=torch.float64)
+    right = torch.tensor([[1, 3, 2]])
+    scores = Scores(values, -1, 8 * EPS)
+    assert judge(right, right, torch.tensor([[3, 1, 2]]), 1, scores=scores)["passed"]
+    assert not judge(right, right, torch.tensor([[1, 1, 2]]), 1, scores=scores)["passed"]
+    assert not judge(right, right, torch.tensor([[1, 2, 3]]), 1, scores=scores)["passed"]
+    unordered = Scores(values, -1, 8 * EPS, ordered=False)
+    assert judge(right, right, torch.tensor([[2, 1, 3]]), 1, scores=unordered)["passed"]
+
+
+def test_several_along_another_axis() -> None:
+    table = torch.tensor([[4.0, 1.0], [9.0, 2.0], [7.0, 3.0]], dtype=torch.float64)  # three rows, selected by column
+    right = torch.tensor([[1, 2], [2, 1]])
+    scores = Scores(table.movedim(0, -1).reshape(2, 3), 0, 8 * EPS)
+    assert judge(right, right, right, 1, scores=scores)["passed"]
+    found = judge(right, right, torch.tensor([[1, 2], [2, 0]]), 1, scores=scores)
+    assert not found["passed"] and "[1, 1]" in found["detail"]
+
+
+def test_other_integers_are_exact_and_those_at_jumps_left_out() -> None:
+    right = torch.arange(1000)
+    off = right.clone()
+    off[5] += 1
+    assert not judge(right, right, off, 1)["passed"]
+    jumps = right == 5
+    found = judge(right, right, off, 1, jumps=jumps)
+    assert found["passed"] and found["left_out"] == 1
+
+
+# -- lower precision ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("bits", "dtype"), [(8, torch.bfloat16), (11, torch.float16)])
+def test_rounding_to_fewer_bits_is_what_the_type_does(bits: int, dtype: torch.dtype) -> None:
+    values = torch.randn(10_000, generator=torch.Generator().manual_seed(2))
+    values = values.sign() * values.abs().clamp_min(0.01)
+    assert torch.equal(rounded(values, bits), values.to(dtype).float())
+    assert torch.equal(rounded(values.double(), bits).float(), values.double().to(dtype).float())
+    odd = torch.tensor([math.inf, -math.inf, 0.0])
+    assert torch.equal(rounded(odd, bits), odd)
+    assert rounded(torch.tensor([math.nan]), bits).isnan().all()
+
+
+def test_products_alone_lose_bits_where_only_they_should() -> None:
+    a, b = torch.randn(32, 32), torch.randn(32, 32)
+    with Lowered(Level("TF32 products", 11, True)) as lower:
+        assert torch.equal(a + b, torch.add(a, b))
+        assert torch.equal(a @ b, rounded(a, 11).matmul(rounded(b, 11)))
+    assert lower.rounded == 2  # rounded operands are their own rounding: the second product changes nothing
+
+
+def test_an_operation_in_place_still_writes_where_it_should() -> None:
+    x = torch.ones(4)
+    with Lowered(Level("bfloat16's mantissa", 8, False)):
+        x.add_(torch.full((4,), 1.0 + 2.0**-12))
+    assert torch.equal(x, torch.full((4,), 2.0))
+
+
+# -- probes ------------------------------------------------------------------------------------------------------------
+
+
+def test_low_bits_all_round_the_same_way() -> None:
+    values = draws.reshape(torch.randn(4096), draws.LOW_BITS, torch.Generator())
+    for bits in (8, 11):
+        lost = (values - rounded(values, bits)) / values
+        assert bool((lost > 0).all())
+        assert float(lost.mean()) > 2.0**-bits / 4
+
+
+@pytest.mark.parametrize(
+    ("how", "product"), [("cancelling rows", lambda a, b: a @ b), ("cancelling pairs", lambda a, b: a @ b.mT)]
+)
+def test_leading_parts_of_products_cancel(how: str, product: object) -> None:
+    """What two pieces of eight bits each give is then far off, while float32 is near."""
+    generator = torch.Generator().manual_seed(3)
+    a, b = (draws.reshape(torch.randn(64, 64), how, generator, index) for index in (0, 1))
+    exact = product(a.double(), b.double())  # type: ignore[operator]
+    scale = float(exact.abs().max())
+    assert scale < 0.05 * float((a.abs() @ b.abs()).max())
+    assert float((product(a, b).double() - exact).abs().max()) < 2.0**-10 * scale  # type: ignore[operator]
+    low = product(rounded(a, 11), rounded(b, 11)).double()  # type: ignore[operator]
+    assert float((low - exact).abs().max()) > 0.1 * scale
