@@ -75,6 +75,26 @@ def pictures(world: dict[str, Any]) -> list[Picture]:
         Picture("settings-limits", "/settings/limits/"),
         Picture("run-calls", f"/runs/{done}/calls/"),
         Picture("not-found", "/runs/99999/"),
+        *(_of_reviews(world) if "review" in world else ()),
+    ]
+
+
+def _of_reviews(world: dict[str, Any]) -> list[Picture]:
+    review, kernel, done = world["review"].pk, world["kernel"].pk, world["done"].pk
+    return [
+        Picture("reviews", "/reviews/"),
+        Picture("reviews-none", "/reviews/?tab=open&q=nothing-like-this"),
+        Picture("propose", f"/reviews/new/?version={done}.4"),
+        Picture("propose-refused", f"/reviews/new/?version={done}.2"),
+        Picture("review", f"/reviews/{review}/"),
+        Picture("review-unified", f"/reviews/{review}/?view=unified&base=r1"),
+        Picture("review-file", f"/reviews/{review}/?view=code&at=30"),
+        Picture("review-history", f"/reviews/{review}/?tab=history"),
+        Picture("review-measure", f"/reviews/{review}/", click='[data-open="measure"]'),
+        Picture("review-rules", "/settings/reviews/"),
+        Picture("kernels", "/kernels/"),
+        Picture("kernel", f"/kernels/{kernel}/"),
+        Picture("kernel-revoke", f"/kernels/{kernel}/", click='[data-open="revoke"]'),
     ]
 
 
@@ -160,9 +180,10 @@ def main() -> int:
         from django.test import Client
 
         from tests.pages import scenes
+        from tests.reviews.scenes import reviewed
 
         call_command("migrate", verbosity=0)
-        world = scenes.world()
+        world = reviewed(scenes.world())
         world["twin"] = scenes.twinned(world["done"])
         client = Client()
         client.force_login(world["person"])

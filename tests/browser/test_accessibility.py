@@ -11,6 +11,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.conftest import sign_in
 from tests.browser.pictures import Picture, pictures
+from tests.reviews.scenes import reviewed
 
 AXE = Path(settings.BASE) / "node_modules" / "axe-core" / "axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -19,6 +20,7 @@ RULES = {"resultTypes": ["violations"], "runOnly": {"type": "tag", "values": TAG
 SCOPE = {"exclude": [".code .no a", ".log td.n a"]}
 # The other theme and the narrow window are looked at where each kind of content stands once.
 IN_THE_DARK = {"sign-in", "runs", "launch", "run", "run-log", "version-profile", "version-wrong", "compare", "hosts"}
+IN_THE_DARK |= {"reviews", "propose-refused", "review", "review-file", "kernels", "kernel", "review-rules"}
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm ci")
@@ -30,7 +32,7 @@ def test_no_page_breaks_a_rule_of_accessibility(
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
     broken = []
-    for shot in pictures(world):
+    for shot in pictures(reviewed(world)):
         if theme == "dark" and shot.name not in IN_THE_DARK:
             continue
         if shot.signed_in:
