@@ -12,6 +12,9 @@ from enum import StrEnum
 from apps.kernels.plain import Plain
 
 SCHEMA = 1
+WEAK, IMPRECISE, JUMPS = "weak problem", "precision not provable", "discontinuous"
+OF_PROBLEM = (WEAK, IMPRECISE, JUMPS)  # rows of `Evaluation.robustness` about the problem
+ALGEBRA = "needs less work than written"
 
 
 class Language(StrEnum):
@@ -129,11 +132,20 @@ class Correctness:
 
 @dataclass(frozen=True)
 class Robustness:
-    """Something beyond what is promised that was tried: `holds`, or the kernel is `specialised` (holds is False)."""
+    """Something beyond what is promised that was tried: `holds`, or the kernel is `specialised` (holds is False).
+
+    Some rows speak of the problem, not of the kernel (`of_problem`): that its checks are weak, that they can't tell a lower
+    precision, that some elements lie at a discontinuity. `holds` is False there too; nobody is to blame for it.
+    """
 
     name: str
     holds: bool
     detail: str = ""
+
+    @property
+    def of_problem(self) -> bool:
+        """Whether it says something of the problem's own checks."""
+        return self.name in OF_PROBLEM
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from apps.kernels.host.processor import usable_memory
 from apps.kernels.jail import ChannelBroken, ChannelTimeout, IsolationTooWeak, Jailed, Limits, Zygote, refusal
 from apps.kernels.plain import BadPlain, Plain, from_plain
 from apps.kernels.problem import BadProblem, ProblemSource, Value, read_problem
-from apps.kernels.strength import Strength, keep_strength
+from apps.kernels.strength import Strength, keep_strength, kept_strength
 
 ENTRY = "apps.kernels.inside.describe:main"
 # What a description needs beyond torch itself; imported in the zygote once instead of in each jailed process.
@@ -33,6 +33,7 @@ def inspect(
     zygote: Zygote | None = None,
     observe: Observe = lambda progress: None,
     memory_bytes: int | None = None,
+    examine: bool = True,
     allow_weak_isolation: bool = False,
 ) -> ProblemFacts:
     """Facts and graph of a problem at these sizes, found out in the jail.
@@ -40,7 +41,8 @@ def inspect(
     Raises `BadProblem` for what its text alone shows (no Model, a syntax error, an unknown constant) and
     `jail.JailFailed` or `jail.ZygoteFailed` where the host can't jail; `jail.IsolationTooWeak`, one of the former, where
     it can't well enough and nobody has allowed it. A problem that can't be judged comes back with `refusal`.
-    `memory_bytes` is what judging may take; by default three quarters of this host's memory.
+    `memory_bytes` is what judging may take; by default three quarters of this host's memory. `examine` also tries the
+    problem's own checks (`strength`), where nobody on this host has: what they can't tell is among the quirks.
     """
     problem = read_problem(source, overrides)
     known = ProblemFacts(constants=problem.constants, docstring=problem.docstring, quirks=problem.quirks)
@@ -50,7 +52,6 @@ def inspect(
         "threads": len(os.sched_getaffinity(0)),
         "memory_bytes": room,
         "smaller": list(_smaller(problem, overrides or {})),
-        "examine_seconds": EXAMINE_SECONDS,
     }
     limits = Limits(memory_bytes=room + TORCH_MAPS, cpu_seconds=int(SECONDS) * 4, wall_seconds=SECONDS)
     with ExitStack() as stack:
@@ -60,10 +61,14 @@ def inspect(
         if why := refusal(jail.mode, allowed=allow_weak_isolation):
             raise IsolationTooWeak(why)
         jail.preload(PRELOADED)
+        known_strength = kept_strength(problem.source, jail.torch)
+        payload["examine_seconds"] = EXAMINE_SECONDS if examine and known_strength is None else None
         jailed = stack.enter_context(jail.spawn(ENTRY, payload, limits=limits))
         found, strength = _listen(jailed, observe)
         if strength is not None:
             keep_strength(strength, problem.source, jail.torch)
+    if known_strength is not None and not found.refusal:
+        found = dataclasses.replace(found, refusal=known_strength.refusal, quirks=found.quirks + known_strength.notes())
     return dataclasses.replace(
         found,
         constants=known.constants,

@@ -58,6 +58,8 @@ SOUND = {
     "a scan": problem("return x.cumsum(1)"),
     "a place in a row": problem("return x.argmax(1)", "torch.randn(512, 1000)"),
     "half precision": problem("return x * torch.sigmoid(x)", "torch.randn(64, 256, dtype=torch.bfloat16)"),
+    "rows of one value": problem("return x.mean(1, keepdim=True).expand(64, 256) * 1.0"),
+    "the largest of all": problem("return x.max()"),
     "rows looked up": problem("return w[i]", "torch.randn(100, 64), torch.randint(0, 100, (256,))", arguments="w, i"),
 }  # fmt: skip
 
@@ -67,6 +69,7 @@ def test_a_sound_problem_is_not_called_weak(name: str, examined: Examine) -> Non
     found = examined(SOUND[name])
     assert found.complete and found.refusal is None
     assert found.weak == ()
+    assert found.imprecise == (), "the problem in fewer bits fails the probes"
     assert set(QUICK) <= set(found.quick)
     assert "zeros" in found.tried and len(found.tried) >= 6
 
@@ -80,7 +83,7 @@ def test_a_sound_problem_is_not_called_weak(name: str, examined: Examine) -> Non
         (problem("return x * (1 + 1e-9 * x)"), "input 0 itself would pass"),
         (problem("return x + 1e-9 * self.b", init="self.b = nn.Parameter(torch.ones(256))"), "ignores the weights"),
         (problem("return (x * 0 + 7).mean()"), "the answer to other inputs would pass"),
-        (problem("return x.mean(1, keepdim=True).expand(64, 256) * 1.0"), "each row's mean of the right values"),
+        (problem("return 1e-7 * x.tanh() + x.tanh().abs().mean(1, keepdim=True)"), "each row's mean of the right values"),
     ],
     ids=["always zero", "one of one", "hardly an input", "itself", "hardly weights", "constant", "means"],
 )  # fmt: skip
@@ -90,13 +93,6 @@ def test_a_weak_problem_says_what_would_pass(source: str, passing: str, examined
     (note,) = (note for note in found.notes() if note.name == WEAK)
     assert passing in note.detail
     assert [row.name for row in found.robustness() if row.of_problem and not row.holds].count(WEAK) == 1
-
-
-@pytest.mark.parametrize(
-    "name", ["element-wise", "a product with weights", "a product", "a sum of rows", "a convolution"]
-)
-def test_the_problem_in_fewer_bits_fails_the_probes(name: str, examined: Examine) -> None:
-    assert examined(SOUND[name]).imprecise == ()
 
 
 @pytest.mark.parametrize(
@@ -134,8 +130,7 @@ def test_what_makes_outputs_jump_is_known(examined: Examine) -> None:
 
 
 def test_a_problem_far_from_float64_everywhere_is_refused(examined: Examine) -> None:
-    chaotic = "for _ in range(80): x = 3.99 * x * (1 - x)\n        return x"
-    found = examined(problem(chaotic, "torch.rand(64, 64) * 0.9 + 0.05"))
+    found = examined(problem("for _ in range(30): x = torch.sin(50 * x)\n        return x"))
     assert found.refusal is not None and "float64" in found.refusal
 
 
@@ -182,7 +177,7 @@ def test_work_as_written_is_counted(examined: Examine) -> None:
 
 def test_out_of_time_says_so(examined: Examine) -> None:
     found = examined(SOUND["a product"], seconds=0.0)
-    assert not found.complete
+    assert not found.complete and found.weak == () and found.imprecise == ()
     assert "partly tested" in {note.name for note in found.notes()}
 
 

@@ -128,6 +128,7 @@ HUGE = "N, M = 223607, 223607"
     ("source", "says"),
     [
         (problem("return x + torch.rand_like(x)"), "output is random.*line 8: forward draws random numbers"),
+        (problem("return x + 1e-4 * torch.rand_like(x)"), "output is random"),
         (problem("return self.d(x)", init="self.d = nn.Dropout(0.5)"), "output is random.*Dropout"),
         (problem("return x @ x"), r"reference raises RuntimeError: mat1 and mat2.*\(line 8: return x @ x\)"),
         (problem("raise ValueError('no good')"), r"raises ValueError: no good \(line 8"),

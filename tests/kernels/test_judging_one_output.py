@@ -174,16 +174,18 @@ def test_low_bits_all_round_the_same_way() -> None:
         assert float(lost.mean()) > 2.0**-bits / 4
 
 
-@pytest.mark.parametrize(
-    ("how", "product"), [("cancelling rows", lambda a, b: a @ b), ("cancelling pairs", lambda a, b: a @ b.mT)]
-)
-def test_leading_parts_of_products_cancel(how: str, product: object) -> None:
-    """What two pieces of eight bits each give is then far off, while float32 is near."""
+@pytest.mark.parametrize("how", ["cancelling rows", "cancelling pairs"])
+def test_leading_parts_of_products_cancel(how: str) -> None:
+    """What operands of fewer bits give is then far off, while float32 is near."""
+
+    def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a @ (b if how == "cancelling rows" else b.mT)
+
     generator = torch.Generator().manual_seed(3)
     a, b = (draws.reshape(torch.randn(64, 64), how, generator, index) for index in (0, 1))
-    exact = product(a.double(), b.double())  # type: ignore[operator]
+    exact = product(a.double(), b.double())
     scale = float(exact.abs().max())
-    assert scale < 0.05 * float((a.abs() @ b.abs()).max())
-    assert float((product(a, b).double() - exact).abs().max()) < 2.0**-10 * scale  # type: ignore[operator]
-    low = product(rounded(a, 11), rounded(b, 11)).double()  # type: ignore[operator]
+    assert scale < 0.05 * float(product(a.abs(), b.abs()).max())
+    assert float((product(a, b).double() - exact).abs().max()) < 2.0**-10 * scale
+    low = product(rounded(a, 11), rounded(b, 11)).double()
     assert float((low - exact).abs().max()) > 0.1 * scale

@@ -13,7 +13,9 @@ from apps.kernels.host.report import host_report
 from apps.kernels.judge import evaluate
 from apps.kernels.judge.artefacts import Artefacts, Compilation
 from apps.kernels.judge.profiled import built_libraries
+from apps.kernels.machine import HostReport
 from apps.kernels.profile.attribution import Mapping
+from apps.kernels.profile.bottleneck import Cause
 
 PROBLEM = """
 import torch
@@ -109,6 +111,22 @@ def test_what_was_not_mapped_or_not_built_is_left_out(tmp_path: Path) -> None:
     assert (found.command, found.source) == ((), "")
 
 
+# Torch may copy for any candidate; each copy is a pass over memory all the same.
+COPIES = CANDIDATE.replace("y = torch.empty_like(x)", "x = x.clone()\n        y = torch.empty_like(x)")
+COPIES = COPIES.replace("        return y", "        return y.clone().clone()").replace("tanhf(x[i])", "x[i] * 2.0f")
+
+
+@pytest.mark.judge
+def test_copies_that_torch_makes_are_passes_over_memory(host: HostReport) -> None:
+    doubled = PROBLEM.replace("torch.tanh(x)", "x * 2")
+    result = evaluate(EvaluationRequest(doubled, COPIES, tier=Tier.QUICK), host=host)
+    assert result.verdict is Verdict.CORRECT, result.detail
+    profile = result.profile
+    assert profile.metric("torch_operations_per_call").value == 3  # type: ignore[union-attr]
+    assert profile.metric("torch_bytes_per_call").value == 16 << 18  # type: ignore[union-attr]
+    assert profile.bottleneck is not None and profile.bottleneck.name == Cause.PASSES.value
+
+
 @pytest.mark.judge
 def test_from_source_to_bottleneck() -> None:
     result = evaluate(EvaluationRequest(PROBLEM, CANDIDATE, tier=Tier.QUICK), host=host_report(quick=True))
@@ -119,5 +137,9 @@ def test_from_source_to_bottleneck() -> None:
     assert profile.metric("flops").value == 1 << 18  # type: ignore[union-attr]
     assert profile.metric("hot_loop_calls").value == 1  # type: ignore[union-attr]
     assert any("tanhf" in remark for remark in profile.remarks)
+    assert profile.metric("torch_operations_per_call").value == 0  # type: ignore[union-attr]
+    assert profile.metric("torch_bytes_per_call").value == 4 << 18  # type: ignore[union-attr]
+    assert profile.metric("reference_torch_operations_per_call").value == 1  # type: ignore[union-attr]
+    assert profile.metric("reference_torch_bytes_per_call").value == 4 << 18  # type: ignore[union-attr]
     assert profile.bottleneck is not None
     assert profile.bottleneck.name == "library calls in the loop"

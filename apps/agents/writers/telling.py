@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from apps.agents import memory, profiler
 from apps.agents.ports import Advice, Attempt, History, Holding
 from apps.agents.writers.prompts import Explained
-from apps.kernels.evaluation import Bottleneck, Metric, Policy
+from apps.kernels.evaluation import OF_PROBLEM, Bottleneck, Metric, Policy
 from apps.kernels.facts import ProblemFacts, TensorFact
 from apps.kernels.machine import HostReport
 
@@ -33,7 +33,8 @@ def facts(known: ProblemFacts, overrides: dict[str, int | float | bool | str]) -
         )
     if known.operators:
         lines.append("- operations: " + ", ".join(f"{count} {name}" for name, count in known.operators.items()))
-    lines += [f"- {quirk.name}: {quirk.detail}" for quirk in known.quirks]
+    # that the checks would take zeros for an answer is for people to know, not for who writes the answer
+    lines += [f"- {quirk.name}: {quirk.detail}" for quirk in known.quirks if quirk.name not in OF_PROBLEM]
     return "\n".join(lines) or "- none are known beyond the source"
 
 

@@ -6,13 +6,11 @@ It sees raw bytes: the exact answer, torch's own answer, and what a candidate le
 from __future__ import annotations
 
 import mmap
-from typing import Any
 
 import torch
 
-from apps.kernels.inside import screening, values
+from apps.kernels.inside import outputs, values
 from apps.kernels.inside.mapped import Mapped
-from apps.kernels.inside.screening import CHUNK, NEAR
 from apps.kernels.jail.channel import Channel, ChannelBroken
 from apps.kernels.plain import Plain
 
@@ -21,7 +19,7 @@ PATTERN = (1 << 16) - 15  # a prime, so that rows of any usual length meet the p
 ALIKE = 16  # of a set that looks like another, one element in so many is changed
 EDGE = 64  # and none of the first and last ones
 WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-JUMPS_ALLOWED = 0.02  # share of elements at a discontinuity that may be left out
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def main(channel: Channel, payload: Plain) -> None:
@@ -82,116 +80,30 @@ def compare(expect: mmap.mmap, raw: mmap.mmap, message: Plain) -> Plain:
         exact = values.over(expect, item["exact"], values.contiguous_spec(wide, item["shape"]))
         own = values.over(expect, item["own"], values.contiguous_spec(item["dtype"], item["shape"]))
         got = values.over(raw, item["got"], {"dtype": item["dtype"], "shape": item["shape"], "stride": item["stride"]})
-        if item["dtype"] in FLOATS:
-            results.append(_floats(exact, own, got, int(message["reduction"])))
-        else:
-            results.append(_integers(exact, own, got))
+        found = outputs.judge(
+            exact,
+            own,
+            got,
+            int(message["reduction"]),
+            near=float(message["near"]),
+            jumps=_jumps(expect, item),
+            scores=_scores(expect, item),
+        )
+        results.append(found)
     return {"outputs": results}
 
 
-FLOATS = ("float16", "bfloat16", "float32", "float64")
+def _jumps(expect: mmap.mmap, item: Plain) -> torch.Tensor | None:
+    """Which elements lie at a discontinuity, where the oracle said."""
+    if "jumps" not in item:
+        return None
+    return values.over(expect, item["jumps"], values.contiguous_spec("bool", item["shape"]))
 
 
-def limits(exact: torch.Tensor, own: torch.Tensor, reduction: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """For each chunk its scale, and the largest error allowed relative to that scale (see `screening.limits`)."""
-    size = _chunk_size(exact.numel())
-    error = (own.double() - exact).abs()
-    peak, own_error = screening.largest(exact.abs(), size), screening.largest(error, size)
-    return screening.limits(peak, own_error, torch.finfo(own.dtype), reduction)
-
-
-def _floats(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, reduction: int) -> Plain:
-    exact, own, got = exact.reshape(-1), own.reshape(-1), got.reshape(-1)
-    usual = screening.screen(exact, own, got, reduction)
-    if usual is not None:
-        return {"passed": True, "error": usual.error, "tolerance": usual.tolerance, "near": True}
-    odd = ~torch.isfinite(own)
-    # where float32 itself overflows, float64 doesn't: there torch's own answer is what is meant
-    exact = torch.where(odd, own.double(), exact)
-    wrong_kind = _kind(got) != _kind(own)
-    if bool(wrong_kind.any()):
-        at = int(wrong_kind.nonzero()[0])
-        return _failure(
-            got,
-            own,
-            at,
-            f"{int(wrong_kind.sum())} elements are NaN or infinite where they should not be, or the reverse",
-        )
-    clean = exact.masked_fill(odd, 0.0)
-    if clean.numel() == 0:
-        return {"passed": True, "error": 0.0, "tolerance": 0.0, "near": True}
-    mine, theirs = own.masked_fill(odd, 0.0), got.masked_fill(odd, 0.0)
-    scale, allowed = limits(clean, mine, reduction)
-    own_error = _relative(mine, clean, scale)
-    jumps = own_error > NEAR
-    share = float(jumps.double().mean())
-    near = share <= JUMPS_ALLOWED
-    if near and share:
-        clean = torch.where(jumps, theirs.double(), clean)
-        mine = torch.where(jumps, theirs, mine)
-        scale, allowed = limits(clean, mine, reduction)
-    error = _relative(theirs, clean, scale)
-    excess = error - allowed.repeat_interleave(_chunk_size(clean.numel()))[: clean.numel()]
-    worst = int(excess.argmax())
-    answer: dict[str, Any] = {
-        "passed": float(excess[worst]) <= 0,
-        "error": float(error[worst]),
-        "tolerance": float(allowed[worst // _chunk_size(clean.numel())]),
-        "near": near,
-        "left_out": int(jumps.sum()) if near else 0,
-        "wrong": int((excess > 0).sum()),
-    }
-    if not answer["passed"]:
-        answer["detail"] = f"{answer['wrong']} of {clean.numel()} elements are off; {_place(got, exact, worst)}"
-    return answer
-
-
-def _integers(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor) -> Plain:
-    """Integers and booleans must equal torch's answer or the exact one (they differ only at ties)."""
-    wide = got.long()
-    wrong = ((wide != own.long()) & (wide != exact)).reshape(-1)
-    count = int(wrong.sum())
-    answer: dict[str, Any] = {
-        "passed": count == 0,
-        "error": float(count > 0),
-        "tolerance": 0.0,
-        "near": True,
-        "wrong": count,
-    }
-    if count:
-        at = int(wrong.nonzero()[0])
-        answer["detail"] = f"{count} of {wrong.numel()} elements differ; {_place(got, exact, at)}"
-    return answer
-
-
-def _kind(tensor: torch.Tensor) -> torch.Tensor:
-    """0 for finite, 1 for NaN, 2 and 3 for the infinities."""
-    kind = torch.isnan(tensor).to(torch.int8)
-    return kind + 2 * torch.isposinf(tensor).to(torch.int8) + 3 * torch.isneginf(tensor).to(torch.int8)
-
-
-def _relative(value: torch.Tensor, exact: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    size = _chunk_size(exact.numel())
-    return (value.double() - exact).abs() / scale.repeat_interleave(size)[: exact.numel()]
-
-
-def _chunk_size(count: int) -> int:
-    return min(CHUNK, max(1, count))
-
-
-def _place(got: torch.Tensor, exact: torch.Tensor, at: int) -> str:
-    index, rest = [], at
-    for size in reversed(got.shape if got.ndim > 1 else (got.numel(),)):
-        index.append(rest % size)
-        rest //= size
-    return f"at {index[::-1]} it is {got.reshape(-1)[at].item():.7g}, the answer is {exact.reshape(-1)[at].item():.7g}"
-
-
-def _failure(got: torch.Tensor, own: torch.Tensor, at: int, words: str) -> Plain:
-    return {
-        "passed": False,
-        "error": None,
-        "tolerance": None,
-        "near": True,
-        "detail": f"{words}; {_place(got, own, at)}",
-    }
+def _scores(expect: mmap.mmap, item: Plain) -> outputs.Scores | None:
+    """What an output of indices selects from."""
+    said = item.get("scores")
+    if said is None:
+        return None
+    chosen = values.over(expect, said["at"], values.contiguous_spec("float64", [said["rows"], said["n"]]))
+    return outputs.Scores(chosen, said["dim"], said["limit"], said["ordered"])

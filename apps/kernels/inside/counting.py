@@ -61,6 +61,11 @@ class Counting(TorchDispatchMode):  # type: ignore[misc]
         self._alive: dict[int, tuple[StorageWeakRef, int]] = {}
         self._bytes = 0
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: to skip it torch would import torch._dynamo at the first operator, which takes a second or two."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)

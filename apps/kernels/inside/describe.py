@@ -13,10 +13,12 @@ import torch
 
 from apps.kernels.facts import ProblemFacts, Quirk, TensorFact
 from apps.kernels.inside import graphs, reach
+from apps.kernels.inside.examining import examine
 from apps.kernels.inside.oracle import Oracle, Refused
 from apps.kernels.inside.sizing import NotSized, Sizes, sizes_of
 from apps.kernels.jail.channel import Channel
-from apps.kernels.plain import Plain, to_plain
+from apps.kernels.plain import Plain, from_plain, to_plain
+from apps.kernels.strength import Strength
 
 SEED = 20_511_063
 LONGEST_MESSAGE = 1200  # characters of a problem's own error that are passed on
@@ -34,17 +36,18 @@ def main(channel: Channel, payload: Plain) -> None:
     def say(line: str) -> None:
         channel.send({"say": line})
 
+    examined: list[Plain] = []
     try:
-        facts = describe(channel, payload, say)
+        facts = describe(channel, payload, say, examined.append)
     except Refused as refusal:
         facts = ProblemFacts(refusal=_trimmed(str(refusal)))
     except Exception as problem:
         facts = ProblemFacts(refusal=_trimmed(f"The reference raises {_words(problem)}."))
-    channel.send({"facts": to_plain(facts)})
+    channel.send({"facts": to_plain(facts), "strength": examined[0] if examined else None})
 
 
-def describe(channel: Channel, payload: Plain, say: Say) -> ProblemFacts:
-    """Everything there is to know of a problem. Raises `Refused`, or what the problem itself raises."""
+def describe(channel: Channel, payload: Plain, say: Say, keep: Callable[[Plain], None]) -> ProblemFacts:
+    """Everything there is to know of a problem; `keep` gets its strength. Raises `Refused`, or what the problem raises."""
     say("sizes, on tensors without memory")
     sizes = _sizes(payload)
     say("one run")
@@ -62,8 +65,26 @@ def describe(channel: Channel, payload: Plain, say: Say) -> ProblemFacts:
         operators=sizes.operators if sizes else {str(k): int(v) for k, v in found["operators"].items()},
         quirks=_quirks(found),
     )
+    if payload.get("examine_seconds"):
+        say("testing the problem itself: wrong answers and lower precision against its checks")
+        base = dataclasses.replace(
+            base, quirks=base.quirks + _examined(oracle, float(payload["examine_seconds"]), keep)
+        )
     say("graph")
     return _with_graph(base, oracle.model, inputs)
+
+
+def _examined(oracle: Oracle, seconds: float, keep: Callable[[Plain], None]) -> tuple[Quirk, ...]:
+    """What a person should know of the problem's checks. Raises `Refused` where nothing can be judged by them."""
+    try:
+        plain = examine(oracle, seconds)
+    except Exception as problem:
+        return (Quirk("partly tested", f"testing the problem itself failed: {_trimmed(_words(problem))}"),)
+    keep(plain)
+    strength = from_plain(Strength, plain)
+    if strength.refusal:
+        raise Refused(strength.refusal)
+    return strength.notes()
 
 
 def _with_graph(base: ProblemFacts, model: torch.nn.Module, inputs: tuple[Any, ...]) -> ProblemFacts:

@@ -17,10 +17,13 @@ AS_GIVEN, SMALL, LARGE, NORMAL, OFFSET, HEAVY, SPARSE, FLAT, LOW_BITS = (
     "low bits",
 )
 INFINITE, NAN, SUBNORMAL = "infinite", "not a number", "subnormal"  # beyond what is promised  # fmt: skip
+# What finds savings that the usual ones let pass: drawn where a problem needs it.
+NEARLY_ALIKE, STANDS_OUT = "nearly alike", "one stands out"
+CANCELLING, CANCELLING_PAIRS, CANCELLING_ROWS = "cancelling", "cancelling pairs", "cancelling rows"
 
 
-def reshape(tensor: torch.Tensor, how: str, generator: torch.Generator) -> torch.Tensor:
-    """The tensor with its distribution changed as named."""
+def reshape(tensor: torch.Tensor, how: str, generator: torch.Generator, index: int = 0) -> torch.Tensor:
+    """The tensor with its distribution changed as named; `index` is its place among the inputs."""
     if not tensor.is_floating_point() or how == AS_GIVEN or tensor.numel() == 0:
         return tensor
     spread = tensor.float().std(correction=0).clamp_min(1e-3) if tensor.numel() > 1 else torch.tensor(1.0)
@@ -44,6 +47,13 @@ def reshape(tensor: torch.Tensor, how: str, generator: torch.Generator) -> torch
         return torch.full_like(tensor, float(torch.rand((), generator=generator)) + 0.25)
     if how == LOW_BITS:
         return low_bits(tensor)
+    if how == NEARLY_ALIKE:
+        level = float(torch.rand((), generator=generator)) + 0.5
+        return (level * (1 + torch.rand(tensor.shape, generator=generator) * 2.0**-12)).to(tensor.dtype)
+    if how == STANDS_OUT:
+        return _stands_out(tensor, float(spread), generator)
+    if how in (CANCELLING, CANCELLING_PAIRS, CANCELLING_ROWS):
+        return _cancelling(tensor, how, index, generator)
     if how in (INFINITE, NAN):
         odd = torch.rand(tensor.shape, generator=generator) < 0.001
         odd.view(-1)[0] = True
@@ -65,6 +75,35 @@ def low_bits(tensor: torch.Tensor) -> torch.Tensor:
         return tensor
     bits = tensor.view(torch.int32)
     return ((bits & ~0xFFFF) | 0x6F00).view(torch.float32)
+
+
+def _stands_out(tensor: torch.Tensor, spread: float, generator: torch.Generator) -> torch.Tensor:
+    """One element of each row, at a place of its own, lies six deviations above the others."""
+    if tensor.ndim == 0:
+        return tensor
+    place = torch.randint(0, tensor.shape[-1], (*tensor.shape[:-1], 1), generator=generator)
+    return tensor.scatter_add(-1, place, torch.full(place.shape, 6 * spread, dtype=tensor.dtype))
+
+
+def _cancelling(tensor: torch.Tensor, how: str, index: int, generator: torch.Generator) -> torch.Tensor:
+    """Neighbours of which a sum's, or a product's, leading parts cancel: what is left lies in their low bits.
+
+    Along the last axis of the first input each second element is the one before it, negated and changed by at most one
+    part in two thousand. Other inputs repeat an element instead, along their last axis (a product with the transposed) or
+    the one before (a product), so that the terms of a product meet their opposites; in a sum each input cancels alone.
+    """
+    axis = -2 if how == CANCELLING_ROWS and index else -1
+    if tensor.ndim < -axis or tensor.shape[axis] < 2:
+        return tensor
+    found = tensor.clone()
+    pairs = tensor.shape[axis] // 2
+    first = found.narrow(axis, 0, 2 * pairs).unfold(axis, 2, 2)  # a view: [..., pairs, ..., 2]
+    if index and how != CANCELLING:
+        first[..., 1] = first[..., 0]
+    else:
+        change = 1 + (torch.rand(first.shape[:-1], generator=generator) - 0.5) * 2.0**-10
+        first[..., 1] = -(first[..., 0].float() * change).to(tensor.dtype)
+    return found
 
 
 def alter_state(model: torch.nn.Module, generator: torch.Generator) -> None:

@@ -11,17 +11,14 @@ import math
 import mmap
 import re
 import time
-from contextlib import nullcontext
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import torch
 
-from apps.kernels.inside import draws, outputs, process_state, reductions, strength, values
+from apps.kernels.inside import answering, draws, examining, outputs, process_state, reductions, values
 from apps.kernels.inside.mapped import Mapped
-from apps.kernels.inside.outputs import Scores
-from apps.kernels.inside.selecting import Chosen, Selecting
+from apps.kernels.inside.screening import NEAR
 from apps.kernels.inside.source import explain, load_module
 from apps.kernels.jail.channel import Channel, ChannelBroken
 from apps.kernels.plain import Plain
@@ -30,8 +27,6 @@ BANK, EXPECT, STATE = 0, 1, 2
 SMALL = 1 << 21  # elements
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 RANDOM, SURELY_RANDOM = 1e-5, 1e-3  # relative to scale: two calls on the same inputs differ by this much
-NUDGES = 2  # random changes of the inputs that show which elements lie at a discontinuity
-NUDGE = 8  # how large they are, in units in the last place
 
 
 class Refused(Exception):
@@ -48,7 +43,8 @@ def main(channel: Channel, payload: Plain) -> None:
         channel.send({"refused": str(refusal)})
         return
     except Exception as problem:
-        channel.send({"refused": _too_large(problem) or f"it raised:\n{explain(problem)}"})
+        large = _too_large(problem)
+        channel.send({"refused": large or f"it raised:\n{explain(problem)}", "too_large": large is not None})
         return
     while True:
         try:
@@ -59,16 +55,6 @@ def main(channel: Channel, payload: Plain) -> None:
             channel.send(getattr(oracle, f"do_{message['do']}")(message))
         except Exception as problem:
             channel.send({"error": explain(problem)})
-
-
-@dataclass
-class Answered:
-    """Both answers for one set of inputs, output by output; what indices select from; which elements may jump."""
-
-    own: list[torch.Tensor]
-    exact: list[torch.Tensor]
-    scores: list[Scores | None]
-    jumps: list[torch.Tensor | None]
 
 
 class Oracle:
@@ -89,7 +75,7 @@ class Oracle:
         self.selects: list[Plain] = []
         self.double = False
         self.reduction = 1
-        self.near = outputs.NEAR
+        self.near = NEAR
 
     # -- opening -----------------------------------------------------------------------------------------------------
 
@@ -108,7 +94,7 @@ class Oracle:
             init_tree = values.encode(self.init, init_tensors)
             if init_tensors:
                 raise values.NotPlain("a tensor")
-            inputs = self._draw_inputs(self.seed + 1)
+            inputs = self.draw_inputs(self.seed + 1)
             tensors: list[torch.Tensor] = []
             self.tree = values.encode(list(inputs), tensors)
             self.specs = [values.describe(t) for t in tensors]
@@ -132,7 +118,8 @@ class Oracle:
             **facts,
         }
 
-    def _draw_inputs(self, seed: int) -> Any:
+    def draw_inputs(self, seed: int) -> Any:
+        """What get_inputs gives under a seed. Raises `Refused`."""
         torch.manual_seed(seed)
         inputs = self.module.get_inputs()
         if not isinstance(inputs, list | tuple):
@@ -151,12 +138,13 @@ class Oracle:
 
     def _try_forward(self, inputs: Any, tensors: list[torch.Tensor]) -> Plain:
         before = [t.clone() for t in tensors]
-        first, counted = self._forward(self.seed, inputs, count=True)
+        with reductions.Counting() as counted:
+            first = self.forward(self.seed, inputs)
         for index, (old, new) in enumerate(zip(before, tensors, strict=True)):
             if not torch.equal(old.nan_to_num() if old.is_floating_point() else old, _plain(new)):
                 raise Refused(f"forward changes its input {index} in place; return a new tensor instead")
         updated = [n for n, b in self.model.named_buffers() if not torch.equal(b, self.buffers_before[n])]
-        self._restore()
+        self.restore()
         if sum(t.numel() for t in tensors) < SMALL:
             torch.set_num_threads(1)  # a small answer isn't worth threads that go on spinning beside other processes
         if self._is_random(first, inputs):
@@ -169,8 +157,8 @@ class Oracle:
             raise Refused(f"forward must return tensors, not {problem}") from None
         if not returned or not any(t.numel() for t in returned):
             raise Refused("forward returns no tensor with elements")
-        self.selects = self._what_is_selected(inputs, returned)
-        self.reduction = counted.longest if counted else 1
+        self.selects = answering.what_is_selected(self, inputs, returned)
+        self.reduction = counted.longest
         self.double = self._double_works(inputs)
         kept = [*tensors, *self.model.state_dict().values()]
         pointers = {t.untyped_storage().data_ptr() for t in kept}
@@ -179,8 +167,8 @@ class Oracle:
             "output_tree": tree,
             "selects": self.selects,
             "reduction": self.reduction,
-            "operators": counted.operators if counted else {},
-            "allocated": counted.allocated if counted else 0,
+            "operators": counted.operators,
+            "allocated": counted.allocated,
             "returns_view": any(t.untyped_storage().data_ptr() in pointers for t in returned),
             "updated": updated,
             "double": self.double,
@@ -188,60 +176,44 @@ class Oracle:
 
     def _is_random(self, first: Any, inputs: Any) -> bool:
         """Whether other random numbers give another output; where it is close, whether the same ones don't."""
-        second, _ = self._forward(self.seed + 7, inputs)
-        self._restore()
+        second = self.forward(self.seed + 7, inputs)
+        self.restore()
         apart = _distance(first, second)
         if not RANDOM < apart <= SURELY_RANDOM:
             return apart > RANDOM
-        again, _ = self._forward(self.seed + 7, inputs)
-        self._restore()
+        again = self.forward(self.seed + 7, inputs)
+        self.restore()
         return apart > 8 * _distance(second, again)
-
-    def _what_is_selected(self, inputs: Any, returned: list[torch.Tensor]) -> list[Plain]:
-        """For each output of indices the rows they select from, None for any other output."""
-        if all(t.is_floating_point() or t.dtype == torch.bool for t in returned):
-            return [None] * len(returned)
-        chosen = self._choices(self._forward, self.seed, inputs)[1]
-        found: list[Plain] = []
-        for tensor, one in zip(returned, chosen, strict=True):
-            rows = one.rows() if one is not None else None
-            if one is None or rows is None or rows.shape[1] == 0 or tensor.numel() % max(1, rows.shape[0]):
-                found.append(None)
-                continue
-            dim = one.axis if one.several else None
-            found.append({"rows": rows.shape[0], "n": rows.shape[1], "dim": dim, "ordered": one.ordered})
-        return found
-
-    def _choices(self, forward: Any, *arguments: Any) -> tuple[list[torch.Tensor], list[Chosen | None]]:
-        """A call's outputs, and for each of indices what it selects from."""
-        with Selecting() as selecting:
-            result = forward(*arguments)
-        self._restore()
-        returned = _tensors_of(result[0] if forward == self._forward else result)
-        return returned, [selecting.of(t) for t in returned]
 
     def _double_works(self, inputs: Any) -> bool:
         try:
-            self._forward_double(inputs)
+            self.forward_double(inputs)
         except Exception:
             return False
         finally:
-            self._restore()
+            self.restore()
         return True
 
     # -- answering ---------------------------------------------------------------------------------------------------
 
     def do_draw(self, message: Plain) -> Plain:
         """Draw inputs under a seed, reshape their distribution, write them to the bank."""
-        tensors: list[torch.Tensor] = []
-        tree = values.encode(list(self._draw_inputs(message["seed"])), tensors)
-        if [values.describe(t) for t in tensors] != self.specs or tree != self.tree:
-            return {"refused": "get_inputs gives other shapes or values each time; they must not depend on chance"}
-        generator = torch.Generator().manual_seed(message["seed"] ^ 0x5EED)
-        self._map(BANK)
+        try:
+            tensors = self.drawn(message["seed"], message["how"])
+        except Refused as refusal:
+            return {"refused": str(refusal)}
         for tensor, spec, offset in zip(tensors, self.specs, message["offsets"], strict=True):
-            values.over(self._map(BANK), offset, spec).copy_(draws.reshape(tensor, message["how"], generator))
+            values.over(self._map(BANK), offset, spec).copy_(tensor)
         return {"drawn": True}
+
+    def drawn(self, seed: int, how: str) -> list[torch.Tensor]:
+        """The tensors among the inputs under a seed, their distribution changed as named. Raises `Refused`."""
+        tensors: list[torch.Tensor] = []
+        tree = values.encode(list(self.draw_inputs(seed)), tensors)
+        if [values.describe(t) for t in tensors] != self.specs or tree != self.tree:
+            raise Refused("get_inputs gives other shapes or values each time; they must not depend on chance")
+        generator = torch.Generator().manual_seed(seed ^ 0x5EED)
+        return [draws.reshape(tensor, how, generator, index) for index, tensor in enumerate(tensors)]
 
     def do_answer(self, message: Plain) -> Plain:
         """Both answers for the inputs that lie in the bank; says whether torch's own float32 is near float64 there."""
@@ -250,7 +222,7 @@ class Oracle:
         pairs = zip(self.specs, message["offsets"], strict=True)
         tensors = [values.over(bank, offset, spec).clone() for spec, offset in pairs]
         self._load_buffers(message.get("buffers"))
-        found = self.answer(tensors, jumps=bool(message.get("jumps")), buffers=message.get("buffers"))
+        found = answering.answer(self, tensors, jumps=bool(message.get("jumps")), buffers=message.get("buffers"))
         expect = self._map(EXPECT)
         said: list[Plain] = []
         for place, own, exact, scores, jumps in zip(
@@ -271,68 +243,9 @@ class Oracle:
         buffers = bool(message.get("buffers"))
         return {"finite": finite, "buffers": buffers, "outputs": said, "seconds": time.perf_counter() - started}
 
-    def answer(self, tensors: list[torch.Tensor], *, jumps: bool = False, buffers: Plain = None) -> Answered:
-        """Torch's own answer and the float64 one, from these inputs and the buffers as they are."""
-        inputs = values.decode(self.tree, tensors)
-        choosing = any(self.selects)
-        with Selecting() if choosing else nullcontext() as selecting:
-            own = _tensors_of(self._forward(self.seed, inputs)[0])
-        mine = [selecting.of(t) for t in own] if selecting else [None] * len(own)
-        self._write_buffers(buffers)
-        self._restore()
-        if not self.double:
-            scores = [self._scores(spec, one, one) for spec, one in zip(self.selects, mine, strict=True)]
-            return Answered(own, own, scores, self._jumps(tensors, own, scores) if jumps else [None] * len(own))
-        with Selecting() if choosing else nullcontext() as selecting:
-            exact = _tensors_of(self._forward_double(inputs))
-        true = [selecting.of(t) for t in exact] if selecting else [None] * len(own)
-        scores = [self._scores(*row) for row in zip(self.selects, mine, true, strict=True)]
-        return Answered(own, exact, scores, self._jumps(tensors, exact, scores) if jumps else [None] * len(own))
-
-    def _scores(self, spec: Plain, mine: Chosen | None, true: Chosen | None) -> Scores | None:
-        """What an output's indices select from, and how much worse than the best is within rounding."""
-        if spec is None or mine is None or true is None:
-            return None
-        exact, own = true.rows().double(), mine.rows()
-        limit = 0.0
-        if own.is_floating_point():
-            eps = torch.finfo(own.dtype).eps
-            scale = exact.abs().nan_to_num(posinf=0.0).amax(1, keepdim=True).clamp_min(torch.finfo(own.dtype).tiny)
-            error = float(((own.double() - exact).abs() / scale).nan_to_num(posinf=0.0).max())
-            rounding = max(outputs.screening.ULPS, 0.5 * math.sqrt(self.reduction)) * eps
-            limit = max(outputs.screening.OWN_ERROR_FACTOR * min(error, self.near), rounding)
-        return Scores(exact, spec["dim"], limit, bool(spec["ordered"]))
-
-    def _jumps(
-        self, tensors: list[torch.Tensor], exact: list[torch.Tensor], scores: list[Scores | None]
-    ) -> list[torch.Tensor | None]:
-        """Elements that change by more than rounding when the inputs change by no more: they lie at a discontinuity."""
-        found = [None if s is not None else torch.zeros(t.shape, dtype=torch.bool) for t, s in zip(exact, scores)]
-        eps = max((torch.finfo(t.dtype).eps for t in tensors if t.is_floating_point()), default=2.0**-23)
-        for seed in range(NUDGES):
-            nudged = self.nudged(tensors, NUDGE * eps, seed)
-            for mask, before, after in zip(found, exact, nudged, strict=True):
-                if mask is not None:
-                    mask |= outputs.jumped(before, after, self.near)
-        return found
-
-    def nudged(self, tensors: list[torch.Tensor], relative: float, seed: int) -> list[torch.Tensor]:
-        """The exact answer to inputs of which each element is changed by this much up or down, by chance."""
-        generator = torch.Generator().manual_seed(seed)
-        moved = []
-        for tensor in tensors:
-            if tensor.is_floating_point():
-                signs = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.int8) * 2 - 1
-                tensor = (tensor.double() if self.double else tensor) * (1 + relative * signs)  # noqa: PLW2901
-            moved.append(tensor)
-        inputs = values.decode(self.tree, moved)
-        result = self._forward_double(inputs) if self.double else self._forward(self.seed, inputs)[0]
-        self._restore()
-        return _tensors_of(result)
-
     def do_prove(self, message: Plain) -> Plain:
         """How much the problem's own checks can tell; takes about `seconds` at most."""
-        return {"strength": strength.examine(self, float(message["seconds"]))}
+        return {"strength": examining.examine(self, float(message["seconds"]))}
 
     def do_state(self, message: Plain) -> Plain:
         """Construct the model under a seed, alter its parameters if asked, write its state for the runners."""
@@ -349,32 +262,32 @@ class Oracle:
 
     # -- the model ---------------------------------------------------------------------------------------------------
 
-    def _forward(self, seed: int, inputs: Any, *, count: bool = False) -> tuple[Any, reductions.Counting | None]:
+    def forward(self, seed: int, inputs: Any) -> Any:
+        """The model's own answer; random numbers are those of the seed."""
         torch.manual_seed(seed)
-        counting = reductions.Counting() if count else None
         with torch.no_grad():
-            if counting is None:
-                return self.model(*inputs), None
-            with counting:
-                return self.model(*inputs), counting
+            return self.model(*inputs)
 
-    def _forward_double(self, inputs: Any) -> Any:
+    def forward_double(self, inputs: Any) -> Any:
+        """The model's answer in float64, of the same inputs; leaves its buffers as they were."""
         if self.in_double is None:
             self.in_double = copy.deepcopy(self.model).double()
             self.in_double.train(self.model.training)
             self.double_buffers = {n: b.detach().clone() for n, b in self.in_double.named_buffers()}
+        usual = torch.get_default_dtype()
         torch.manual_seed(self.seed)
         torch.set_default_dtype(torch.float64)
         try:
             with torch.no_grad():
-                result = self.in_double(*_as_double(inputs))
+                result = self.in_double(*as_double(inputs))
         finally:
-            torch.set_default_dtype(torch.float32)
+            torch.set_default_dtype(usual)
         for name, buffer in self.in_double.named_buffers():
             buffer.copy_(self.double_buffers[name])
         return result
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
+        """Give the model the buffers that it had before it was called."""
         for name, buffer in self.model.named_buffers():
             buffer.copy_(self.buffers_before[name])
 
@@ -387,15 +300,15 @@ class Oracle:
                 spec = values.contiguous_spec(values.dtype_name(buffer.dtype), list(buffer.shape))
                 buffer.copy_(values.over(state, places[name], spec))
 
-    def _write_buffers(self, places: Plain) -> bool:
+    def write_buffers(self, places: Plain) -> None:
+        """Write the buffers that a call updates to where the judge asked for them."""
         if not places:
-            return False
+            return
         state = self._map(STATE)
         for name, buffer in self.model.named_buffers():
             if name in places:
                 spec = values.contiguous_spec(values.dtype_name(buffer.dtype), list(buffer.shape))
                 values.over(state, places[name], spec).copy_(buffer)
-        return True
 
     def _map(self, which: int) -> mmap.mmap:
         """The memory file as it is now."""
@@ -414,19 +327,13 @@ def _too_large(problem: Exception) -> str | None:
     )
 
 
-def _tensors_of(value: Any) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
-    values.encode(value, found)
-    return found
-
-
-def _as_double(value: Any) -> Any:
+def as_double(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.double() if value.is_floating_point() else value
     if isinstance(value, list | tuple):
-        return type(value)([_as_double(item) for item in value])
+        return type(value)([as_double(item) for item in value])
     if isinstance(value, dict):
-        return {key: _as_double(item) for key, item in value.items()}
+        return {key: as_double(item) for key, item in value.items()}
     return value
 
 
@@ -437,7 +344,7 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
 def _distance(first: Any, second: Any) -> float:
     """The largest difference of two outputs, relative to the largest magnitude of each tensor; infinite in kind."""
     found = 0.0
-    for one, two in zip(_tensors_of(first), _tensors_of(second), strict=False):
+    for one, two in zip(values.tensors_of(first), values.tensors_of(second), strict=False):
         if one.shape != two.shape:
             return math.inf
         if not one.is_floating_point():

@@ -1,22 +1,30 @@
-"""How many terms go into one output element: what rounding error a sum of that length may have."""
+"""How many terms go into one output element: what rounding error a sum of that length may have; and what is dispatched."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "dot", "mv", "addmv")
+PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "dot", "mv", "addmv", "addbmm", "ger", "addr", "vdot")
+
+
+def is_product(name: str) -> bool:
+    """Whether an operator's full name (`aten.mm.default`) is a product's, a convolution's or an attention's."""
+    short = name.split(".")[1] if name.count(".") else name
+    return short in PRODUCTS or "convolution" in short or "scaled_dot_product" in short or "mkldnn_linear" in short
 
 
 class Counting(TorchDispatchMode):  # type: ignore[misc]
-    """While active, counts operators by name and keeps the longest reduction among them."""
+    """While active, counts operators by name and bytes of new tensors, and keeps the longest reduction."""
 
     def __init__(self) -> None:
         super().__init__()
         self.longest = 1
         self.operators: dict[str, int] = {}
+        self.allocated = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -28,7 +36,26 @@ class Counting(TorchDispatchMode):  # type: ignore[misc]
         name = str(func)
         self.operators[name] = self.operators.get(name, 0) + 1
         self.longest = max(self.longest, _length(name, args, result))
+        if not func.is_view:
+            self.allocated += _new_bytes(args, kwargs, result)
         return result
+
+
+def _new_bytes(args: Any, kwargs: Any, result: Any) -> int:
+    """Bytes of the storages that a result has and the operands have not."""
+    old = {t.untyped_storage().data_ptr() for t in _tensors((args, kwargs))}
+    new = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in _tensors(result)}
+    return sum(size for pointer, size in new.items() if pointer not in old)
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
 
 
 def _length(name: str, args: Any, result: Any) -> int:

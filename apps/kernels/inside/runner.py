@@ -19,8 +19,9 @@ from typing import Any
 
 import torch
 
-from apps.kernels.inside import extensions, guard, toolchain, values
+from apps.kernels.inside import closed, extensions, guard, process_state, toolchain, values
 from apps.kernels.inside.phases import close_building
+from apps.kernels.inside.replaying import Watching
 from apps.kernels.inside.source import explain, load_module
 from apps.kernels.jail.channel import BYTES, HEADER, Channel, ChannelBroken
 from apps.kernels.plain import Plain
@@ -41,6 +42,7 @@ def main(channel: Channel, payload: Plain) -> None:
     try:
         torch.set_num_threads(int(payload["threads"]))
         torch.set_grad_enabled(False)
+        usual = process_state.snapshot()
         if payload["role"] == "empty":
             model: Any = _empty_model(payload["outputs"], payload["output_tree"])
         else:
@@ -49,6 +51,7 @@ def main(channel: Channel, payload: Plain) -> None:
             toolchain.unpack(channel.files[BUILT])
             toolchain.prepare(payload)
             if payload["role"] == "candidate":
+                closed.close()
                 extensions.install(real_headers=bool((payload.get("extra") or {}).get("real_headers")))
             module_name, class_name = CLASSES[payload["role"]]
             module = load_module(module_name, payload["source"])
@@ -65,12 +68,12 @@ def main(channel: Channel, payload: Plain) -> None:
             channel.send({"stage": "prepared"})
         stage = "warm up"
         inputs = _inputs(channel, payload)
-        layouts, seconds = _warm_up(model, inputs, float(payload["warm_seconds"]))
-        channel.send({"stage": "warm", "seconds": seconds, "buffers": _buffers(model, payload)})
+        layouts, keys, seconds = _warm_up(model, inputs, float(payload["warm_seconds"]))
+        channel.send({"stage": "warm", "seconds": seconds, "buffers": _buffers(model, payload), "keys": keys})
         if payload.get("observe"):
-            channel.send({"stage": "observed", "operators": _operators(model, inputs)})
+            channel.send({"stage": "observed", **_observed(model, inputs)})
     except Exception as problem:
-        channel.send({"failed": explain(problem), "stage": stage})
+        channel.send({"failed": explain(problem), "stage": stage, "rule": closed.rule_of(problem)})
         return
     message = channel.receive()  # the judge takes a copy of what was built, then says go on
     gc.collect()
@@ -78,7 +81,7 @@ def main(channel: Channel, payload: Plain) -> None:
     if message.get("do") == "close":
         close_building()
         channel.send({"stage": "closed"})
-    serve(channel, model, inputs, layouts)
+    serve(channel, model, inputs, layouts, usual)
 
 
 def _construct(module: Any, class_name: str, payload: Plain) -> Any:
@@ -127,19 +130,21 @@ def _inputs(channel: Channel, payload: Plain) -> list[tuple[Any, ...]]:
     return placements
 
 
-def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple[Any, float]:
-    """Call the model for some time on throw-away inputs; its outputs' layouts are known afterwards."""
+def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple[Any, list[str], float]:
+    """Call the model for some time on throw-away inputs; its outputs' layouts and dictionaries' keys are known afterwards."""
     layouts: dict[Any, int] = {}
     news: list[Plain] = []
     started = time.perf_counter()
+    keys: list[str] = []
     rounds = 0
     while True:
         output = model(*inputs[rounds % len(inputs)])
         rounds += 1
         if rounds == 1:
             _entries(output, layouts, news)
+            keys = _keys(output)
         if time.perf_counter() - started > seconds or (rounds >= 3 and time.perf_counter() - started > 4 * seconds):
-            return (layouts, news), (time.perf_counter() - started) / rounds
+            return (layouts, news), keys, (time.perf_counter() - started) / rounds
 
 
 def _empty_model(outputs: Plain, tree: Plain) -> Any:
@@ -159,12 +164,11 @@ def _buffers(model: Any, payload: Plain) -> Plain:
     return {n: b.data_ptr() for n, b in model.named_buffers() if n in wanted and b.is_contiguous()}
 
 
-def _operators(model: Any, inputs: list[tuple[Any, ...]]) -> list[str]:
-    from apps.kernels.inside.reductions import Counting
-
-    with Counting() as seen:
+def _observed(model: Any, inputs: list[tuple[Any, ...]]) -> Plain:
+    """What one call dispatches: operators by name with their number, products as called, bytes of new tensors."""
+    with Watching() as seen:
         model(*inputs[0])
-    return sorted(seen.operators)
+    return {"operators": seen.operators, "products": seen.products, "allocated": seen.allocated}
 
 
 def _flatten(output: Any, into: list[Any]) -> None:
@@ -176,6 +180,15 @@ def _flatten(output: Any, into: list[Any]) -> None:
             _flatten(item, into)
     else:
         into.append(output)
+
+
+def _keys(output: Any) -> list[str]:
+    """The keys of the dictionaries in an output, in the order in which its tensors are flattened."""
+    if isinstance(output, dict):
+        return [name for key, item in output.items() for name in (str(key), *_keys(item))]
+    if isinstance(output, list | tuple):
+        return [name for item in output for name in _keys(item)]
+    return []
 
 
 _TENSOR_TYPES = (torch.Tensor, torch.nn.Parameter)
@@ -211,7 +224,7 @@ def _layout(key: Any) -> Plain:
     return {"dtype": values.dtype_name(dtype), "shape": list(shape), "stride": list(stride), "device": device}
 
 
-def serve(channel: Channel, model: Any, inputs: list[tuple[Any, ...]], known: Any) -> None:
+def serve(channel: Channel, model: Any, inputs: list[tuple[Any, ...]], known: Any, usual: dict[str, Plain]) -> None:
     """Call the model when told: a message of u16 (outputs to keep alive, then one placement a call)."""
     layouts, news = known
     generations: collections.deque[list[Any]] = collections.deque()
@@ -222,7 +235,7 @@ def serve(channel: Channel, model: Any, inputs: list[tuple[Any, ...]], known: An
         if not frame:
             return
         if frame[4] != BYTES:
-            _other(channel, frame[size:])
+            _other(channel, frame[size:], usual)
             continue
         orders = memoryview(frame)[size:].cast("H")
         keep = orders[0]
@@ -231,7 +244,7 @@ def serve(channel: Channel, model: Any, inputs: list[tuple[Any, ...]], known: An
         try:
             results = [model(*inputs[i]) for i in orders[1:]]
         except Exception as problem:
-            channel.send({"failed": explain(problem), "stage": "call"})
+            channel.send({"failed": explain(problem), "stage": "call", "rule": closed.rule_of(problem)})
             continue
         found = [_entries(result, layouts, news) for result in results]
         generations.append(results)
@@ -242,12 +255,15 @@ def serve(channel: Channel, model: Any, inputs: list[tuple[Any, ...]], known: An
         send(header.pack(len(body), BYTES) + body)
 
 
-def _other(channel: Channel, data: bytes) -> None:
-    """What is not a call: a change of threads, or the end."""
+def _other(channel: Channel, data: bytes, usual: dict[str, Plain]) -> None:
+    """What is not a call: a change of threads, what the model has changed for the whole process, or the end."""
     message = json.loads(data)
     if message.get("do") == "threads":
         torch.set_num_threads(int(message["threads"]))
         channel.send({"threads": torch.get_num_threads()})
+    elif message.get("do") == "state":
+        now = process_state.snapshot(threads_started=True)
+        channel.send({"changed": process_state.changed(usual, now)})
     elif message.get("do") == "repeat":
         raise ChannelBroken("no such order")
     else:

@@ -77,6 +77,13 @@ def decode(tree: Plain, tensors: list[torch.Tensor]) -> Any:
     return items if kind == "list" else tuple(items)
 
 
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """The tensors in a value, in order. Raises `NotPlain`."""
+    found: list[torch.Tensor] = []
+    encode(value, found)
+    return found
+
+
 def describe(tensor: torch.Tensor) -> Plain:
     """Data type, shape, strides in elements and bytes spanned; raises `NotPlain` for what bytes can't say."""
     name = dtype_name(tensor.dtype)

@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from apps.kernels.evaluation import Build, Rejection, Setup
+from apps.kernels.evaluation import Build, Rejection, Robustness, Setup
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge import correctness, policy
 from apps.kernels.judge.content import Recipe
-from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.oracle import PUBLIC_SEED
 from apps.kernels.judge.runner import PERTURB, Options, Runner
@@ -29,9 +29,15 @@ def check(session: Session, findings: Findings) -> float:
     with _runner(session, findings, first=True) as runner:
         _describe(session, findings, runner)
         started = time.monotonic()
-        hows = correctness.FULL if session.full else correctness.QUICK
+        hows = findings.strength.full if session.full else findings.strength.quick
         findings.trials += correctness.check(session, runner, hows)
         _raise_if_failed(findings, runner)
+        if not findings.trials:
+            raise ProblemRefused(
+                "on none of the inputs that were tried is torch's own result near the float64 answer, so no output can be "
+                "called right. Choose inputs at which the problem is well conditioned"
+            )
+        _judge_process_state(session, findings, runner)
         seconds = _scout(session, runner)
         if session.full:
             session.tell("check", "values beyond what is promised")
@@ -63,7 +69,14 @@ def _check_other_weights(session: Session, findings: Findings) -> None:
 
 
 @contextmanager
-def _runner(session: Session, findings: Findings, *, first: bool = False, seed: int = PUBLIC_SEED) -> Iterator[Runner]:
+def _runner(
+    session: Session,
+    findings: Findings,
+    *,
+    first: bool = False,
+    seed: int = PUBLIC_SEED,
+    what: str = "starting it again",
+) -> Iterator[Runner]:
     started = time.monotonic()
     options = Options(
         role="candidate",
@@ -75,7 +88,7 @@ def _runner(session: Session, findings: Findings, *, first: bool = False, seed: 
         seed=seed,
         extra={"real_headers": session.request.real_headers},
     )
-    session.tell("build", "building the candidate" if first else "starting it again")
+    session.tell("build", "building the candidate" if first else what)
     runner = session.runner(options, first=first)
     if first:
         session.artefacts = runner.built
@@ -92,6 +105,8 @@ def _describe(session: Session, findings: Findings, runner: Runner) -> None:
     findings.setup = Setup(round(runner.setup_seconds, 4), runner.setup_bytes)
     findings.missing = runner.missing
     findings.library_calls = policy.library_calls(runner.operators)
+    findings.operators, findings.allocated = runner.operators, runner.allocated
+    findings.products = runner.products
     if not session.trusted:
         findings.rejections += policy.judge_operators(runner.operators, session.request.policy)
     runtimes = policy.openmp_runtimes(ice.mapped_objects(runner.jailed.pid))
@@ -106,6 +121,33 @@ def _describe(session: Session, findings: Findings, runner: Runner) -> None:
         )
     if findings.rejections:
         raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
+
+
+def check_again(session: Session, findings: Findings) -> int:
+    """All distributions once more on fresh inputs, in a fresh process; returns how many trials passed."""
+    with _runner(session, findings, what="checking it again") as runner:
+        again = correctness.check(session, runner, findings.strength.full, "again, ")
+        findings.trials += again
+        _raise_if_failed(findings, runner)
+    return len(again)
+
+
+def _judge_process_state(session: Session, findings: Findings, runner: Runner) -> None:
+    """What it has set for its whole process: precision only as the reference sets it, the rest is said."""
+    allowed = session.oracle.problem.process_state
+    changes = {name: value for name, value in runner.process_changes().items() if allowed.get(name) != value[-1]}
+    threads = changes.pop("threads", None)
+    if threads:
+        words = f"it changes the threads of its whole process from {threads[0]} to {threads[-1]}; use num_threads(...)"
+        findings.robustness.append(Robustness("threads of the process", False, words))
+    if changes and not session.trusted:
+        found = "; ".join(f"{name}: {before}, then {after}" for name, (before, after) in changes.items())
+        hint = (
+            " Link without -ffast-math: it flushes them in the whole process." if "subnormal numbers" in changes else ""
+        )
+        detail = f"it changes what holds for its whole process ({found}).{hint}"
+        findings.rejections.append(Rejection("process state", "the candidate's process", detail))
+        raise CandidateFailed("rejected", detail, "process state")
 
 
 def _raise_if_failed(findings: Findings, runner: Runner) -> None:

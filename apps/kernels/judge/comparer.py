@@ -74,9 +74,11 @@ class Comparer:
     def compare(self, copy: Copy, answer: Answer) -> Comparison:
         """Hold a copy against an answer."""
         offsets, _ = self._slots[copy.slot]
-        rows = zip(copy.specs, offsets, answer.exact, answer.own, strict=True)
-        outputs = [{**spec.plain(), "got": at, "exact": exact, "own": own} for spec, at, exact, own in rows]
-        said = self._ask({"outputs": outputs, "reduction": self.oracle.problem.reduction})
+        hints = answer.hints or [{}] * len(copy.specs)
+        rows = zip(copy.specs, offsets, answer.exact, answer.own, hints, strict=True)
+        outputs = [{**spec.plain(), **hint, "got": at, "exact": e, "own": o} for spec, at, e, o, hint in rows]
+        problem = self.oracle.problem
+        said = self._ask({"outputs": outputs, "reduction": problem.reduction, "near": problem.near})
         return _summary(said["outputs"])
 
     def mix(self, orders: Sequence[MixOrder]) -> None:

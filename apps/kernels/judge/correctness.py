@@ -13,8 +13,6 @@ from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.session import Session
 
-QUICK = ("as given", "normal", "small", "low bits")
-FULL = ("as given", "as given", "normal", "small", "large", "offset", "heavy-tailed", "sparse", "all alike", "low bits")
 BEYOND = ("infinite", "not a number", "subnormal")
 SLOT = 1  # trials use one slot of the bank
 

@@ -7,6 +7,10 @@ class ProblemRefused(Exception):
     """The problem can't be judged honestly: the reason, and what would help."""
 
 
+class ProblemTooLarge(ProblemRefused):
+    """Its tensors need more memory than judging here may take."""
+
+
 class HostCannotJudge(Exception):
     """This host can't judge now: the reason, and what would help."""
 

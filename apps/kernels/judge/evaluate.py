@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from apps.kernels.evaluation import Evaluation, EvaluationRequest, Language, Progress, Verdict
 from apps.kernels.host.noise import noise_of_this_host
+from apps.kernels.inspect import inspect
 from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed, refusal
 from apps.kernels.judge import profiling, ruling
 from apps.kernels.judge.checking import check
-from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemRefused
+from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemRefused, ProblemTooLarge
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.lock import device_lock
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.racing import race
-from apps.kernels.judge.session import Session
+from apps.kernels.judge.session import SHARE_OF_MEMORY, Session, available_memory
+from apps.kernels.judge.strength import strength_of
 from apps.kernels.machine import HostReport
 from apps.kernels.problem import BadProblem, read_problem
 
@@ -44,7 +46,26 @@ def evaluate(
     findings.rejections += ruling.static_rules(request)
     if findings.rejections:
         return findings.evaluation(Verdict.REJECTED, findings.rejections[0].detail)
-    return _on_this_device(request, problem.source, zygote, host, observe, findings, trusted=False)
+    try:
+        return _on_this_device(request, problem.source, zygote, host, observe, findings, trusted=False)
+    except ProblemTooLarge as refused:
+        raise ProblemRefused(_sizes_that_fit(request, zygote) or str(refused)) from None
+
+
+def _sizes_that_fit(request: EvaluationRequest, zygote: Zygote | None) -> str | None:
+    """Where a problem is too large to judge here, the constants that would make it fit, in words."""
+    with suppress(BadProblem, JailFailed, ZygoteFailed):
+        room = int(available_memory() * SHARE_OF_MEMORY)
+        known = inspect(
+            request.problem,
+            request.overrides,
+            zygote=zygote,
+            memory_bytes=room,
+            examine=False,
+            allow_weak_isolation=request.allow_weak_isolation,
+        )
+        return known.refusal
+    return None
 
 
 def compare_with_itself(
@@ -118,6 +139,8 @@ def _judge(
     with Session(request, source, zygote, observe, trusted=trusted, split=findings.split) as session:
         session.spend("oracle", started)
         findings.describe_environment(zygote, session.threads)
+        if not trusted:
+            findings.strength = strength_of(session)
         try:
             seconds = check(session, findings)
             noise = {**(host.noise if host else {}), **noise_of_this_host()}
@@ -127,9 +150,10 @@ def _judge(
                     return
                 ruling.judge_floor(session, findings, host)
                 ruling.judge_what_ran(session, findings, observed)
+                ruling.judge_arithmetic(session, findings, host)
                 profiling.profile(session, findings, observed, host)
 
             race(session, findings, seconds, noise, watch)
         except CandidateFailed as failure:
-            return findings.evaluation(Verdict(failure.verdict), failure.detail)
+            return findings.failed(failure)
     return findings.evaluation(Verdict.CORRECT)

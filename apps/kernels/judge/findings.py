@@ -20,7 +20,9 @@ from apps.kernels.evaluation import (
 )
 from apps.kernels.jail import Zygote, compilers, isolation, isolation_level
 from apps.kernels.judge.correctness import summarise
+from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.plain import Plain, to_plain
+from apps.kernels.strength import Strength
 
 LOG_KEPT = 20_000
 
@@ -42,6 +44,10 @@ class Findings:
     environment: dict[str, Plain] = field(default_factory=dict)
     split: dict[str, float] = field(default_factory=dict)
     mode: str = ""
+    operators: dict[str, int] = field(default_factory=dict)  # what one call of the candidate was seen to dispatch
+    allocated: int | None = None  # bytes of new tensors that it made
+    products: tuple[Plain, ...] = ()  # the library's products and convolutions that it was seen to call
+    strength: Strength = field(default_factory=Strength)  # of the problem's own checks
     missing: tuple[str, ...] = ()  # parameters that the candidate does not name as the reference does
 
     def evaluation(self, verdict: Verdict, detail: str = "") -> Evaluation:
@@ -57,7 +63,7 @@ class Findings:
             setup=self.setup,
             build=self.build,
             correctness=summarise(self.trials),
-            robustness=tuple(self.robustness),
+            robustness=(*self.strength.robustness(), *self.robustness),
             timing=self.timing if correct else Timing(),
             profile=self.profile if correct else Profile(),
             isolation=self._isolation(),
@@ -65,6 +71,13 @@ class Findings:
             seconds=round(time.monotonic() - self.started, 3),
             split={name: round(seconds, 3) for name, seconds in self.split.items()},
         )
+
+    def failed(self, failure: CandidateFailed) -> Evaluation:
+        """The evaluation of a candidate that broke off. Whatever rejects it is named as a rule."""
+        verdict = Verdict(failure.verdict)
+        if verdict is Verdict.REJECTED and not self.rejections:
+            self.rejections.append(Rejection(failure.rule, "the candidate's process", failure.detail))
+        return self.evaluation(verdict, failure.detail)
 
     def _isolation(self) -> dict[str, Plain]:
         if not self.mode:

@@ -7,9 +7,10 @@ import secrets
 from dataclasses import dataclass, field
 
 from apps.kernels.jail import ChannelBroken, ChannelTimeout, Jailed, Limits, Zygote
-from apps.kernels.judge.errors import ProblemRefused
+from apps.kernels.judge.errors import ProblemRefused, ProblemTooLarge
 from apps.kernels.judge.memory import SharedMemory, TensorSpec, pack
-from apps.kernels.plain import Plain
+from apps.kernels.plain import Plain, from_plain
+from apps.kernels.strength import Strength
 
 PUBLIC_SEED = 20_250_131  # construction only; inputs are drawn under secret ones
 ANSWER_SECONDS = 120.0
@@ -42,6 +43,9 @@ class OpenProblem:
     updated: tuple[str, ...]
     operators: dict[str, int]
     seconds: float
+    allocated: int = 0  # bytes of new tensors that one call makes
+    near: float = 2.0**-10  # torch's own answer counts as near the exact one up to this error, relative to scale
+    process_state: dict[str, Plain] = field(default_factory=dict)  # what the problem sets for its whole process
 
     @property
     def input_bytes(self) -> int:
@@ -63,7 +67,7 @@ class Answer:
     finite: bool
     double: bool
     seconds: float
-    places: list[Plain] = field(default_factory=list)
+    hints: list[dict[str, Plain]] = field(default_factory=list)  # per output: what rounding may decide
 
 
 class Oracle:
@@ -75,6 +79,7 @@ class Oracle:
         self.expect = SharedMemory("expect", 0)
         self.state = SharedMemory("state", 0)
         self.slots = slots
+        self.jumps = False  # whether answers say which elements lie at a discontinuity
         self._memories = [self.bank, self.expect, self.state]
         self._weights: SharedMemory | None = None
         payload = {"source": source, "seed": PUBLIC_SEED, "threads": threads}
@@ -89,7 +94,7 @@ class Oracle:
     def _open(self) -> OpenProblem:
         said = self._receive(ANSWER_SECONDS)
         if "refused" in said:
-            raise ProblemRefused(str(said["refused"]))
+            raise (ProblemTooLarge if said.get("too_large") else ProblemRefused)(str(said["refused"]))
         inputs = tuple(TensorSpec.read(spec) for spec in said["specs"])
         outputs = tuple(TensorSpec.read(spec) for spec in said["outputs"])
         sizes = [TensorSpec.read(spec) for spec in said["state"]]
@@ -105,7 +110,11 @@ class Oracle:
         wide = [8 * spec.numel for spec in outputs]
         exact, end = pack(wide)
         own, end = pack([spec.numel * spec.item for spec in outputs], end)
-        self._places = [{"exact": e, "own": o} for e, o in zip(exact, own, strict=True)]
+        self._selects: list[Plain] = list(said["selects"])
+        scores, end = pack([8 * int(s["rows"]) * int(s["n"]) if s else 0 for s in self._selects], end)
+        jumps, end = pack([spec.numel for spec in outputs], end)
+        rows = zip(exact, own, scores, jumps, strict=True)
+        self._places = [{"exact": e, "own": o, "scores": s, "jumps": j} for e, o, s, j in rows]
         self.expect.grow(end)
         return OpenProblem(
             init=said["init"],
@@ -121,6 +130,9 @@ class Oracle:
             updated=tuple(said["updated"]),
             operators={str(k): int(v) for k, v in said["operators"].items()},
             seconds=float(said["seconds"]),
+            allocated=int(said["allocated"]),
+            near=float(said["near"]),
+            process_state=dict(said["process_state"]),
         )
 
     # -- what it can be asked ----------------------------------------------------------------------------------------
@@ -141,11 +153,13 @@ class Oracle:
         """Compute what belongs to the inputs in a slot (the question's by default) into the expect file."""
         offsets = self.slot(self.slots if slot is None else slot)
         double = self.problem.double
-        ask = {"do": "answer", "offsets": offsets, "places": self._places, "double": double, "buffers": buffers}
+        ask = {"do": "answer", "offsets": offsets, "places": self._places, "jumps": self.jumps, "buffers": buffers}
         said = self._ask(ask)
+        rows = zip(said["outputs"], self._places, self._selects, strict=True)
+        hints = [_hint(*row) for row in rows]
         exact = [int(place["exact"]) for place in self._places]
         own = [int(place["own"]) for place in self._places]
-        return Answer(exact, own, bool(said["finite"]), double, float(said["seconds"]))
+        return Answer(exact, own, bool(said["finite"]), double, float(said["seconds"]), hints)
 
     def try_answer(self) -> Answer | None:
         """The answer to the question, or None where the reference can't take these inputs."""
@@ -175,10 +189,9 @@ class Oracle:
             self._weights.close()
             self._weights = None
 
-    def dependence(self, slot: int, other: int, blocks: int) -> list[float]:
-        """For each input the share of its elements on which the output is seen to depend."""
-        ask = {"do": "depends", "offsets": self.slot(slot), "others": self.slot(other), "blocks": blocks}
-        return [float(share) for share in self._ask(ask)["shares"]]
+    def examine(self, seconds: float) -> Strength:
+        """How much the problem's own checks can tell. Takes about `seconds` at most. Raises `ProblemRefused`, `BadPlain`."""
+        return from_plain(Strength, self._ask({"do": "prove", "seconds": seconds})["strength"])
 
     def close(self) -> None:
         """End the process and free its memory."""
@@ -210,3 +223,13 @@ class Oracle:
         ended = self.jailed.wait(5)
         tail = self.jailed.output.strip()[-800:]
         return f"the reference's process {ended.words}" + (f":\n{tail}" if tail else "")
+
+
+def _hint(said: Plain, place: Plain, selects: Plain) -> dict[str, Plain]:
+    """What the comparer must know of one output beside its answers: where it may jump, what its indices select from."""
+    hint: dict[str, Plain] = {}
+    if said["jumps"]:
+        hint["jumps"] = int(place["jumps"])
+    if selects is not None and said["limit"] is not None:
+        hint["scores"] = {**selects, "at": int(place["scores"]), "limit": float(said["limit"])}
+    return hint

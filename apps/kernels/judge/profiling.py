@@ -12,6 +12,7 @@ from apps.kernels.host.report import host_report
 from apps.kernels.inspect import inspect
 from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed
 from apps.kernels.judge.artefacts import Artefacts
+from apps.kernels.judge.compiling import jailed_compiler
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.memory import TensorSpec
@@ -21,6 +22,7 @@ from apps.kernels.judge.session import Session
 from apps.kernels.machine import HostReport
 from apps.kernels.problem import BadProblem
 from apps.kernels.profile.candidate import profile_candidate
+from apps.kernels.profile.dispatched import Dispatched
 
 QUICK_SECONDS, FULL_SECONDS = 0.8, 1.5  # of running it; its machine code and the compiler take about another one
 
@@ -41,7 +43,9 @@ def profile(session: Session, findings: Findings, observed: Observed, host: Host
                 candidate_us=1e3 * timing.candidate.median_ms if timing.candidate else None,
                 window_us=timing.window_us,
                 seconds=FULL_SECONDS if session.full else QUICK_SECONDS,
-                operators=dict.fromkeys(observed.runner.operators, 1) if observed.runner.options.observe else None,
+                dispatched=Dispatched(findings.operators, findings.allocated),
+                reference=Dispatched(session.oracle.problem.operators, session.oracle.problem.allocated),
+                compile_text=jailed_compiler(session.zygote),
                 observe=session.observe,
             )
     except (CandidateFailed, OSError) as problem:
@@ -72,7 +76,7 @@ def _facts(session: Session) -> ProblemFacts:
 @functools.lru_cache(maxsize=32)
 def _described(source: str, zygote: Zygote) -> ProblemFacts:
     """Described once for all candidates of a problem that one zygote judges."""
-    return inspect(source, zygote=zygote, allow_weak_isolation=True)  # as the judgement in hand has been
+    return inspect(source, zygote=zygote, examine=False, allow_weak_isolation=True)  # as the judgement in hand has been
 
 
 def _fact(kind: str, spec: TensorSpec) -> TensorFact:

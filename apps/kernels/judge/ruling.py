@@ -5,15 +5,22 @@ from __future__ import annotations
 import importlib
 import time
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from apps.kernels.evaluation import EvaluationRequest, Rejection
+from apps.kernels.evaluation import ALGEBRA, EvaluationRequest, Policy, Rejection, Robustness
+from apps.kernels.host.roofs import largest_bandwidth
 from apps.kernels.jail import freeze as ice
-from apps.kernels.judge import policy
+from apps.kernels.judge import policy, products
+from apps.kernels.judge.borrowed import borrowed
+from apps.kernels.judge.checking import check_again
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
+from apps.kernels.judge.oracle import OpenProblem
 from apps.kernels.judge.session import Session
 from apps.kernels.machine import HostReport
+from apps.kernels.plain import to_plain
 from apps.kernels.profile.sampling import PERIOD_NS, NoSampling, sampled
 
 SAMPLED_SECONDS = 0.15  # of windows in one go; a sample a millisecond and thread
@@ -21,7 +28,6 @@ SAMPLING_WALL_SECONDS = 4.0
 ENOUGH_SAMPLES = 120
 USUAL_WINDOW_US = 90.0  # of a model that does nothing, on a quiet machine
 FLOOR_SHARE = 0.85  # of the time that the compulsory bytes take at the largest bandwidth measured
-DEPENDENCE_BLOCKS = 4
 
 
 def static_rules(request: EvaluationRequest) -> tuple[Rejection, ...]:
@@ -58,7 +64,9 @@ def _sample(session: Session, findings: Findings, observed: Observed) -> policy.
     jailed = observed.runner.jailed
     samples: Counter[str] = Counter()
     objects: Counter[str] = Counter()
-    calls, source = 0, ""
+    used: Counter[products.Page] = Counter()
+    addresses: list[int] = []
+    calls, source, seconds = 0, "", 0.0
     before, started = ice.cpu_seconds(jailed.pid), time.monotonic()
     while True:
         observed.seconds = 0.0
@@ -66,54 +74,96 @@ def _sample(session: Session, findings: Findings, observed: Observed) -> policy.
             while observed.seconds < SAMPLED_SECONDS:
                 calls += observed.window()
         source = counters.source
-        kinds, names = policy.gather(counters.addresses, ice.mapped_objects(jailed.pid), jailed.work_inside)
+        seconds += observed.seconds
+        objects_now = ice.mapped_objects(jailed.pid)
+        kinds, names = policy.gather(counters.addresses, objects_now, jailed.work_inside)
+        used += products.pages(counters.addresses, objects_now, jailed.work_inside)
         samples.update(kinds)
         objects.update(names)
+        addresses += counters.addresses
         computing = samples.total() - samples["openmp"]
         if computing >= ENOUGH_SAMPLES or time.monotonic() - started > SAMPLING_WALL_SECONDS:
             break
     spent = ice.cpu_seconds(jailed.pid) - before
     slowness = min(5.0, max(1.0, (findings.timing.window_us or 0.0) / USUAL_WINDOW_US))
     a_sample = PERIOD_NS / 1e9 if source.startswith("perf") else spent / max(1, samples.total())
-    return policy.Evidence(dict(samples), dict(objects), calls, a_sample, source, slowness)
+    _refuse_a_library_s_copy(findings, borrowed(jailed.pid, addresses, objects_now, jailed.work_inside))
+    learned: frozenset[products.Page] = frozenset()
+    if session.request.policy is Policy.LIBRARY:
+        learned = products.learn(session, findings.products)
+    in_products = products.allowed(used, learned)
+    return policy.Evidence(dict(samples), dict(objects), calls, a_sample, source, slowness, in_products, seconds)
+
+
+def _refuse_a_library_s_copy(findings: Findings, found: tuple[str, str] | None) -> None:
+    if found:
+        own, library = found
+        detail = f"{own} holds the code of {library}: a library's copy is the library, whatever it is called"
+        findings.rejections.append(Rejection("library computes", "the candidate's directory", detail))
+        raise CandidateFailed("rejected", detail, "library computes")
 
 
 def judge_floor(session: Session, findings: Findings, host: HostReport | None) -> None:
     """Reject what is faster than this machine can move the bytes that must be moved."""
-    timing = findings.timing
-    if host is None or timing.candidate is None or not host.ceilings.bandwidth:
+    candidate = findings.timing.candidate
+    if host is None or candidate is None:
         return
-    started = time.monotonic()
-    problem = session.oracle.problem
-    shares = session.oracle.dependence(1, 2, DEPENDENCE_BLOCKS)
-    read = sum(spec.numel * spec.item * share for spec, share in zip(problem.inputs, shares, strict=True))
-    compulsory = read + problem.output_bytes
-    bandwidth = _largest_bandwidth(host, int(compulsory))
-    session.spend("floor", started)
-    floor_ms = FLOOR_SHARE * compulsory / (bandwidth * 1e9) * 1000
-    findings.environment["floor"] = {
-        "compulsory_bytes": int(compulsory),
-        "gbytes_per_s": bandwidth,
-        "floor_ms": floor_ms,
-        "dependence": shares,
-    }
-    if timing.candidate.median_ms < floor_ms:
+    floor = floor_of(session.oracle.problem, findings.strength.dependence, host)
+    if floor is None:
+        return
+    findings.environment["floor"] = to_plain(floor)
+    if candidate.median_ms < floor.floor_ms:
         detail = (
-            f"a call takes {timing.candidate.median_ms:.4g} ms; moving the {compulsory / 1e6:.3g} MB it must at the "
-            f"{bandwidth:.3g} GB/s this machine reaches at most takes {floor_ms / FLOOR_SHARE:.4g} ms"
+            f"a call takes {candidate.median_ms:.4g} ms; moving the {floor.compulsory_bytes / 1e6:.3g} MB it must at the "
+            f"{floor.gbytes_per_s:.3g} GB/s this machine reaches at most takes {floor.floor_ms / FLOOR_SHARE:.4g} ms"
         )
         findings.rejections.append(Rejection("under the floor", "timing", detail))
         raise CandidateFailed("rejected", detail, "under the floor")
 
 
-def _largest_bandwidth(host: HostReport, size: int) -> float:
-    """The largest bandwidth measured here, over all mixes, for the nearest working set that is not larger.
+@dataclass(frozen=True)
+class Floor:
+    """The least a call can take here: what it must move, how fast that can go, the time allowed for it.
 
-    A smaller working set lies in a faster cache, so this errs towards letting through.
+    `dependence` is the share of each input's elements on which the output is seen to depend.
     """
-    rows = host.ceilings.bandwidth
-    fitting = [row for row in rows if row.working_set_bytes <= size]
-    if not fitting:
-        return max(row.gbytes_per_s for row in rows)
-    nearest = max(row.working_set_bytes for row in fitting)
-    return max(row.gbytes_per_s for row in fitting if row.working_set_bytes == nearest)
+
+    compulsory_bytes: int
+    gbytes_per_s: float
+    floor_ms: float
+    dependence: tuple[float, ...]
+
+
+def floor_of(problem: OpenProblem, dependence: Sequence[float], host: HostReport) -> Floor | None:
+    """0.85 of the time that outputs and the input elements that matter take at the largest bandwidth measured here.
+
+    None where no bandwidth was measured. Inputs of which nothing is known count nothing.
+    """
+    known = [*dependence, *[0.0] * len(problem.inputs)]
+    read = sum(spec.numel * spec.item * share for spec, share in zip(problem.inputs, known, strict=False))
+    compulsory = int(read) + problem.output_bytes
+    bandwidth = largest_bandwidth(host.ceilings, compulsory)
+    if bandwidth is None:
+        return None
+    floor_ms = FLOOR_SHARE * compulsory / (bandwidth * 1e9) * 1000
+    return Floor(compulsory, bandwidth, floor_ms, tuple(known[: len(problem.inputs)]))
+
+
+def judge_arithmetic(session: Session, findings: Findings, host: HostReport | None) -> None:
+    """Beyond the arithmetic peak algebra must have removed work: said so, and checked again in full on fresh inputs."""
+    candidate, flops = findings.timing.candidate, findings.strength.flops
+    if host is None or candidate is None or not flops or not candidate.median_ms:
+        return
+    reached = flops / (candidate.median_ms * 1e6)
+    peak = max(host.ceilings.peak_gflops.values(), default=0.0)
+    if not peak or reached <= peak:
+        return
+    started = time.monotonic()
+    session.tell("check", "needs less work than written; checking it again on fresh inputs")
+    trials = check_again(session, findings)
+    session.spend("checking again", started)
+    detail = (
+        f"{reached:.4g} GFLOP/s of the work as written, beyond the {peak:.4g} this machine reaches: algebra has removed some. "
+        f"Checked again on fresh inputs: {trials} of {trials} trials passed"
+    )
+    findings.robustness.append(Robustness(ALGEBRA, True, detail))

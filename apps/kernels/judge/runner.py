@@ -72,7 +72,9 @@ class Runner:
         self.missing: tuple[str, ...] = ()
         self.build_seconds = self.setup_seconds = self.warm_call_seconds = 0.0
         self.setup_bytes = 0
-        self.operators: tuple[str, ...] = ()
+        self.operators: dict[str, int] = {}  # what one call dispatched, where it was observed
+        self.allocated: int | None = None  # bytes of new tensors that it made
+        self.products: tuple[Plain, ...] = ()  # products and convolutions of the library that it dispatched
         self.buffers: dict[str, int] = {}
         self.built = Artefacts()
         self.frozen = False
@@ -131,16 +133,33 @@ class Runner:
             elif stage == "warm":
                 self.warm_call_seconds = max(1e-7, float(said.get("seconds", 0.0)))
                 self.buffers = {str(k): int(v) for k, v in dict(said.get("buffers") or {}).items()}
+                self._check_keys([str(key) for key in said.get("keys") or ()])
                 if not self.options.observe:
                     return
             elif stage == "observed":
-                self.operators = tuple(str(name) for name in said.get("operators", ()))
+                self._observe(said)
                 return
+
+    def _check_keys(self, keys: list[str]) -> None:
+        wanted = keys_of(self.problem.output_tree)
+        if self.options.role == "candidate" and keys != wanted:
+            names, theirs = ", ".join(keys) or "by no keys", ", ".join(wanted) or "by no keys"
+            raise CandidateFailed("incorrect", f"its outputs are named {names}, the reference's {theirs}")
+
+    def _observe(self, said: dict[str, Plain]) -> None:
+        try:
+            self.operators = {str(name): int(count) for name, count in said["operators"].items()}
+            self.allocated = int(said["allocated"])
+            self.products = tuple(said["products"])
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise _forged(f"what a call dispatches: {problem}") from None
 
     def _fail_build(self, said: dict[str, Plain]) -> None:
         stage, detail = str(said.get("stage")), str(said["failed"])
         words = {"import": "while being imported", "construct": "in its constructor", "prepare": "in prepare()"}
         where = words.get(stage, "in its first calls")
+        if said.get("rule"):
+            raise CandidateFailed("rejected", f"{where}: {detail}", str(said["rule"]))
         if any(text in detail for text in ("can't allocate memory", "std::bad_alloc", "MemoryError")):
             raise CandidateFailed("out_of_memory", f"{where}: {detail}")
         verdict = "build_failed" if stage == "import" else "crashed"
@@ -295,6 +314,16 @@ class Runner:
         ice.thaw(self.jailed.pid)
         self.frozen = False
 
+    def process_changes(self) -> dict[str, Plain]:
+        """What the model has changed for its whole process since it was loaded: name to value before and after."""
+        self.thaw()
+        self.jailed.send({"do": "state"})
+        said = self._receive(10.0, "saying what it has set").get("changed")
+        self.freeze()
+        if not isinstance(said, dict):
+            raise _forged("what it has set for its process")
+        return {str(name): value for name, value in said.items() if isinstance(value, list) and len(value) == 2}
+
     def check_alone(self) -> None:
         """Nothing may run beside it: no child process, and the filters still in place in every thread."""
         self._refuse_children()
@@ -372,6 +401,14 @@ class Runner:
             raise self._death(what) from None
 
 
+def keys_of(tree: Plain) -> list[str]:
+    """The keys of the dictionaries in a value's tree, in the order of its tensors."""
+    ((kind, content),) = tree.items()
+    if kind == "dict":
+        return [name for key, item in content for name in (str(key), *keys_of(item))]
+    return [name for item in content for name in keys_of(item)] if kind in ("list", "tuple") else []
+
+
 def _forged(detail: str) -> CandidateFailed:
     return CandidateFailed("rejected", f"something wrote on the judge's channel: {detail[:200]}", "forged report")
 
@@ -383,5 +420,7 @@ def _raised_or_forged(text: str) -> CandidateFailed:
         detail = str(said["failed"])
     except (ValueError, TypeError, KeyError):
         return _forged(text)
+    if said.get("rule"):
+        return CandidateFailed("rejected", f"in a call: {detail}", str(said["rule"]))
     verdict = "out_of_memory" if "can't allocate memory" in detail else "crashed"
     return CandidateFailed(verdict, f"a call raised:\n{detail}")

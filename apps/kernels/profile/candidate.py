@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from apps.kernels.evaluation import Metric, Profile, Progress, Unavailable
@@ -11,6 +11,7 @@ from apps.kernels.machine import HostReport
 from apps.kernels.profile.bottleneck import bottleneck
 from apps.kernels.profile.compiler_log import Remark
 from apps.kernels.profile.disassembly import Loop, NoDisassembly, disassemble, innermost_loops
+from apps.kernels.profile.dispatched import Dispatched
 from apps.kernels.profile.hot_loops import AnalysedLoop, hottest_loops
 from apps.kernels.profile.names import metric
 from apps.kernels.profile.prediction import why_no_predictions
@@ -21,13 +22,6 @@ from apps.kernels.profile.running import Running, measure_running, running_metri
 
 # Where this host's page faults were never timed: current Linux machines take 0.5 to 2 us.
 _PAGE_FAULT_US = 1.0
-# Operations that move nothing: allocation, views, bookkeeping.
-_FREE_OPERATIONS = frozenset(
-    ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "set_", "resize_", "lift_fresh",
-     "view", "reshape", "_unsafe_view", "_reshape_alias", "alias", "detach", "as_strided", "expand", "permute",
-     "transpose", "t", "squeeze", "unsqueeze", "select", "slice", "unbind", "split", "chunk", "flatten", "unflatten",
-     "stride", "size", "numel", "is_contiguous", "data_ptr")
-)  # fmt: skip
 
 
 def profile_candidate(
@@ -37,7 +31,8 @@ def profile_candidate(
     *,
     candidate_us: float | None = None,
     window_us: float | None = None,
-    operators: Mapping[str, int] | None = None,
+    dispatched: Dispatched | None = None,
+    reference: Dispatched | None = None,
     seconds: float = 1.5,
     compile_text: Compile | None = None,
     observe: Callable[[Progress], None] = lambda progress: None,
@@ -45,9 +40,10 @@ def profile_candidate(
     """Everything this host can find out about where the candidate's time goes.
 
     `candidate_us` is a call's time as the judge measured it and `window_us` that of an empty model; without them the
-    profiling run's own time stands. `operators` counts the Torch operations that one call was seen to dispatch.
-    `compile_text` runs a compiler elsewhere (in a jail). Takes about `seconds` and a second for the machine code. Never
-    raises for what can't be measured: that goes to `unavailable`, with the reason.
+    profiling run's own time stands. `dispatched` is what one call was seen to give Torch to do, `reference` the same of the
+    reference. `compile_text` runs a compiler elsewhere: in a jail, wherever the source is not trusted. Takes about
+    `seconds` and a second for the machine code. Never raises for what can't be measured: that goes to `unavailable`,
+    with the reason.
     """
     missing: list[Unavailable] = []
     observe(Progress("profile", "running it with all threads, with one, and under the sampler"))
@@ -66,8 +62,8 @@ def profile_candidate(
     found += _loop_metrics(hot)
     if remarks is not None:
         found.append(metric("loops_not_vectorised", len({r.line for r in remarks if r.missed}), "compiler"))
-    if operators is not None:
-        found.append(metric("torch_operations_per_call", counted_operations(operators), "dispatcher"))
+    found += dispatched.metrics() if dispatched else ()
+    found += reference.metrics("reference_") if reference else ()
     found.append(metric("host_vector_bits", host.vector_bits, "cpuinfo"))
     found.append(metric("host_cores", host.cores, "affinity and quota"))
     return Profile(
@@ -80,15 +76,6 @@ def profile_candidate(
         remarks=tuple(str(remark) for remark in remarks or ()),
         unavailable=tuple(missing),
     )
-
-
-def counted_operations(operators: Mapping[str, int]) -> int:
-    """Torch operations of a call that read or write tensors; `aten::add.Tensor` and `aten.add.Tensor` are one name."""
-    total = 0
-    for name, count in operators.items():
-        plain = name.replace("::", ".").removeprefix("aten.").split(".")[0]
-        total += 0 if plain in _FREE_OPERATIONS else count
-    return total
 
 
 def _run(runner: ProfiledRunner, cores: int, seconds: float, missing: list[Unavailable]) -> Running | None:

@@ -36,6 +36,9 @@ UNITS = {
     "system_time_share": "share",
     "involuntary_switches_per_call": "switches",
     "torch_operations_per_call": "operations",
+    "torch_bytes_per_call": "B",
+    "reference_torch_operations_per_call": "operations",
+    "reference_torch_bytes_per_call": "B",
     # where the samples lie
     "own_code_share": "share",
     "math_library_share": "share",

@@ -34,6 +34,8 @@ class NoRemarks(RuntimeError):
 def vectorisation_remarks(library: BuiltLibrary, compile_text: Compile | None = None) -> tuple[Remark, ...]:
     """Remarks on the source's own lines, in order. `compile_text` runs a command in a directory, for its diagnostics.
 
+    Without it the compiler runs here, limited but not jailed: for sources of one's own. The judge gives a jailed one.
+
     Raises `NoRemarks` where the command line or source is unknown or the compiler does not finish.
     """
     if not library.command or not library.source:

@@ -18,7 +18,8 @@ _MORE_IS_BETTER = {
 _LESS_IS_BETTER = {
     "time", "time_over_reference", "call_us", "call_us_one_thread", "busiest_thread_share", "call_overhead_share",
     "minor_faults_per_call", "page_fault_share", "system_time_share", "involuntary_switches_per_call",
-    "torch_operations_per_call", "math_library_share", "kernel_mode_share", "hot_loop_div_sqrt", "hot_loop_calls",
+    "torch_operations_per_call", "torch_bytes_per_call", "math_library_share", "kernel_mode_share",
+    "hot_loop_div_sqrt", "hot_loop_calls",
     "hot_loop_spills", "hot_loop_strided_loads", "hot_loop_indirect_loads", "hot_loop_recurrence_cycles",
     "latency_chain_ratio", "loops_not_vectorised", "cycles", "cache_miss_share", "cache_misses_per_kilo_instruction",
     "branch_miss_share", "dtlb_load_misses", "topdown_bad_speculation", "topdown_frontend_bound",
@@ -32,6 +33,7 @@ _ASKED_FOR = {
 _GIVEN = {
     "compulsory_bytes", "read_bytes", "written_bytes", "flops", "intensity", "ridge", "memory_roof",
     "plain_store_roof", "arithmetic_peak", "streaming_gain", "host_vector_bits", "host_cores",
+    "reference_torch_operations_per_call", "reference_torch_bytes_per_call",
 }  # fmt: skip
 # Derived from the time of a call, so they scatter as it does.
 _OF_TIME = {

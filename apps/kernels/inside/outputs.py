@@ -1,0 +1,228 @@
+"""Is one output right? Numbers against the float64 answer, integers exactly, indices by what they select."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from apps.kernels.inside import screening
+from apps.kernels.inside.screening import CHUNK, NEAR
+from apps.kernels.plain import Plain
+
+JUMPS_ALLOWED = 0.02  # share of elements at a discontinuity that may be left out
+NEAR_REDUCED = 2.0**-6  # where the reference itself computes products in fewer bits
+NEAR_ULPS = 8  # and in the shorter types, whose own rounding is larger than NEAR
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What an output of indices selects from: one row for each index, or for each `k` of them along `dim`.
+
+    `limit` is how much smaller, relative to a row's largest magnitude, what is selected may be than what should be.
+    `ordered` says whether the k of a row come in order.
+    """
+
+    values: torch.Tensor  # rows, n
+    dim: int | None
+    limit: float
+    ordered: bool = True
+
+
+def judge(
+    exact: torch.Tensor,
+    own: torch.Tensor,
+    got: torch.Tensor,
+    reduction: int,
+    *,
+    near: float = NEAR,
+    jumps: torch.Tensor | None = None,
+    scores: Scores | None = None,
+) -> Plain:
+    """Hold an output against the exact answer and torch's own.
+
+    `jumps` marks elements so near a discontinuity that rounding decides: they are left out and counted. Gives passed,
+    near (whether torch's own answer is near enough to the exact one to judge by), error, tolerance, left_out, wrong, detail.
+    """
+    if own.is_floating_point():
+        return _floats(exact, own, got, reduction, near, jumps)
+    if scores is not None:
+        return _indices(exact, got, scores)
+    return _integers(exact, own, got, jumps)
+
+
+def _floats(
+    exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, reduction: int, near: float, jumps: torch.Tensor | None
+) -> Plain:
+    exact, own, shaped, got = exact.reshape(-1), own.reshape(-1), got, got.reshape(-1)
+    near = max(near, NEAR_ULPS * torch.finfo(own.dtype).eps)
+    if jumps is None:
+        usual = screening.screen(exact, own, got, reduction)
+        if usual is not None:
+            return {"passed": True, "error": usual.error, "tolerance": usual.tolerance, "near": True}
+    if exact.numel() == 0:
+        return {"passed": True, "error": 0.0, "tolerance": 0.0, "near": True}
+    odd = ~torch.isfinite(own)
+    # where float32 itself overflows, float64 doesn't: there torch's own answer is what is meant
+    exact = torch.where(odd, own.double(), exact)
+    clean, mine = exact.masked_fill(odd, 0.0), own.masked_fill(odd, 0.0)
+    scale, _ = limits(clean, mine, reduction)
+    out = _relative(mine, clean, scale) > near
+    if jumps is not None:
+        out |= jumps.reshape(-1)
+    share = float(out.double().mean())
+    wrong_kind = (_kind(got) != _kind(own)) & ~out
+    if bool(wrong_kind.any()):
+        at = int(wrong_kind.nonzero()[0])
+        words = f"{int(wrong_kind.sum())} elements are NaN or infinite where they should not be, or the reverse"
+        return _failure(shaped, own, at, words)
+    theirs = got.masked_fill(odd, 0.0)
+    if share <= JUMPS_ALLOWED and share:
+        # left out: neither an error of theirs nor one of torch's own, which would widen the limit of their neighbours
+        mine, theirs = torch.where(out, clean.to(own.dtype), mine), torch.where(out, clean.to(own.dtype), theirs)
+    scale, allowed = limits(clean, mine, reduction)
+    error = _relative(theirs, clean, scale)
+    excess = error - allowed.repeat_interleave(_chunk_size(clean.numel()))[: clean.numel()]
+    if share <= JUMPS_ALLOWED:
+        excess = excess.masked_fill(out, -1.0)
+    worst = int(excess.nan_to_num(nan=torch.inf).argmax())
+    answer: dict[str, Any] = {
+        "passed": float(excess[worst]) <= 0,
+        "error": float(error[worst]),
+        "tolerance": float(allowed[worst // _chunk_size(clean.numel())]),
+        "near": share <= JUMPS_ALLOWED,
+        "left_out": int(out.sum()) if share <= JUMPS_ALLOWED else 0,
+        "share": share,
+        "wrong": int((excess > 0).sum()),
+    }
+    if not answer["passed"]:
+        answer["detail"] = f"{answer['wrong']} of {clean.numel()} elements are off; {_place(shaped, exact, worst)}"
+    return answer
+
+
+def _integers(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, jumps: torch.Tensor | None) -> Plain:
+    """Integers and booleans must equal torch's answer or the exact one; where the two differ, rounding decides."""
+    wide, mine = got.long(), own.long()
+    out = mine != exact
+    if jumps is not None:
+        out = out | jumps
+    share = float(out.double().mean()) if out.numel() else 0.0
+    wrong = ((wide != mine) & (wide != exact)).reshape(-1)
+    if jumps is not None:
+        wrong &= ~jumps.reshape(-1)
+    return _counted(wrong, got, exact, share, int(out.sum()))
+
+
+def _indices(exact: torch.Tensor, got: torch.Tensor, scores: Scores) -> Plain:
+    """Right is what selects a value as good as the right one, within rounding of the values it selects from."""
+    rows, n = scores.values.shape
+    theirs, right = (_by_row(t.long(), rows, scores.dim) for t in (got, exact))
+    outside = (theirs < 0) | (theirs >= n)
+    values = scores.values.double()
+    taken = values.gather(1, theirs.clamp(0, max(0, n - 1)))
+    wanted = values.gather(1, right.clamp(0, max(0, n - 1)))
+    if not scores.ordered:
+        taken, wanted = taken.sort(1).values, wanted.sort(1).values
+    finite = torch.where(torch.isfinite(values), values.abs(), 0.0)
+    allowed = scores.limit * finite.amax(1, keepdim=True)
+    same = (taken == wanted) | (taken.isnan() & wanted.isnan())
+    wrong = outside | ~(same | ((taken - wanted).abs() <= allowed))
+    if theirs.shape[1] > 1:  # several of a row: none may be taken twice
+        ordered, places = theirs.sort(1)
+        twice = torch.zeros_like(wrong)
+        twice.scatter_(1, places[:, 1:], ordered[:, 1:] == ordered[:, :-1])
+        wrong |= twice
+    flat = _as_output(wrong, got, scores.dim)
+    return _counted(flat, got, exact, 0.0, 0)
+
+
+def _by_row(indices: torch.Tensor, rows: int, dim: int | None) -> torch.Tensor:
+    """Indices as one row for each row of scores."""
+    if dim is None:
+        return indices.reshape(rows, -1)
+    return indices.movedim(dim, -1).reshape(rows, -1)
+
+
+def _as_output(flags: torch.Tensor, like: torch.Tensor, dim: int | None) -> torch.Tensor:
+    """Flags by row, flat in the order of the output's elements."""
+    if dim is None:
+        return flags.reshape(-1)
+    moved = like.movedim(dim, -1).shape
+    return flags.reshape(moved).movedim(-1, dim).reshape(-1)
+
+
+def _counted(wrong: torch.Tensor, got: torch.Tensor, exact: torch.Tensor, share: float, left_out: int) -> Plain:
+    count = int(wrong.sum())
+    near = share <= JUMPS_ALLOWED
+    answer: dict[str, Any] = {
+        "passed": count == 0,
+        "error": float(count > 0),
+        "tolerance": 0.0,
+        "near": near,
+        "wrong": count,
+        "share": share,
+        "left_out": left_out if near else 0,
+    }
+    if count:
+        at = int(wrong.nonzero()[0])
+        answer["detail"] = f"{count} of {wrong.numel()} elements differ; {_place(got, exact, at)}"
+    return answer
+
+
+def limits(exact: torch.Tensor, own: torch.Tensor, reduction: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """For each chunk its scale, and the largest error allowed relative to that scale (see `screening.limits`)."""
+    size = _chunk_size(exact.numel())
+    error = (own.double() - exact).abs()
+    peak, own_error = screening.largest(exact.abs(), size), screening.largest(error, size)
+    return screening.limits(peak, own_error, torch.finfo(own.dtype), reduction)
+
+
+def _kind(tensor: torch.Tensor) -> torch.Tensor:
+    """0 for finite, 1 for NaN, 2 and 3 for the infinities."""
+    kind = torch.isnan(tensor).to(torch.int8)
+    return kind + 2 * torch.isposinf(tensor).to(torch.int8) + 3 * torch.isneginf(tensor).to(torch.int8)
+
+
+def _relative(value: torch.Tensor, exact: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    size = _chunk_size(exact.numel())
+    return (value.double() - exact).abs() / scale.repeat_interleave(size)[: exact.numel()]
+
+
+def _chunk_size(count: int) -> int:
+    return min(CHUNK, max(1, count))
+
+
+def _place(got: torch.Tensor, exact: torch.Tensor, at: int) -> str:
+    index, rest = [], at
+    for size in reversed(got.shape if got.ndim > 1 else (got.numel(),)):
+        index.append(rest % size)
+        rest //= size
+    return f"at {index[::-1]} it is {got.reshape(-1)[at].item():.7g}, the answer is {exact.reshape(-1)[at].item():.7g}"
+
+
+def _failure(got: torch.Tensor, own: torch.Tensor, at: int, words: str) -> Plain:
+    return {
+        "passed": False,
+        "error": None,
+        "tolerance": None,
+        "near": True,
+        "detail": f"{words}; {_place(got, own, at)}",
+    }
+
+
+def jumped(before: torch.Tensor, after: torch.Tensor, near: float) -> torch.Tensor:
+    """Which elements of an output changed by more than `near` of their neighbourhood's scale, or at all if integers."""
+    if not before.is_floating_point():
+        return before != after
+    flat, size = before.reshape(-1), _chunk_size(before.numel())
+    if flat.numel() == 0:
+        return torch.zeros(before.shape, dtype=torch.bool)
+    flat, other = flat.double(), after.reshape(-1).double()
+    scale = screening.largest(torch.where(torch.isfinite(flat), flat.abs(), 0.0), size)
+    scale = torch.maximum(scale, scale.max() * torch.finfo(torch.float32).eps).clamp_min(
+        torch.finfo(torch.float32).tiny
+    )
+    apart = (other - flat).abs().nan_to_num(nan=0.0, posinf=torch.inf)
+    moved = apart > near * scale.repeat_interleave(size)[: flat.numel()]
+    return (moved | (_kind(flat) != _kind(other))).view(before.shape)
