@@ -40,6 +40,9 @@ class ModelForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["name"].disabled = self.instance.pk is not None
+        for name in ("usd_per_million_in", "usd_per_million_out"):
+            if self.initial.get(name) is not None:
+                self.initial[name] = f"{self.initial[name].normalize():f}"
         self.initial.setdefault("temperatures", ", ".join(f"{one:g}" for one in self.instance.temperatures))
 
     def clean_name(self) -> str:
@@ -131,7 +134,7 @@ class LimitsForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean(self) -> dict[str, Any]:
         """None below nothing."""
         data: dict[str, Any] = super().clean() or {}
-        for name, value in data.items():
+        for name, value in list(data.items()):
             if isinstance(value, Decimal) and value < 0:
                 self.add_error(name, "A limit is not less than 0. Leave it empty for none.")
         return data

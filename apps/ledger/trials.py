@@ -90,7 +90,9 @@ def _ask(trial: Trial) -> None:
     taken = terms(settings)
     message = found.message
     if found.well:
-        message += f" Context {taken.context_tokens:,} tokens, answers up to {taken.answer_tokens:,}."
+        message = (
+            f"{message.rstrip('.')}. Context {taken.context_tokens:,} tokens, answers up to {taken.answer_tokens:,}."
+        )
     _end(trial.pk, found.fault or "", message, found.seconds, found.first_text_seconds)
 
 

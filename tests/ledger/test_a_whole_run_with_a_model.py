@@ -120,7 +120,7 @@ def test_the_best_is_kept_and_the_key_is_nowhere(
     verdicts = [version.measurement and version.measurement.verdict for version in Version.objects.filter(run=run)]
     assert {"correct", "build_failed", "rejected"} <= set(verdicts)
     assert {version.author for version in Version.objects.filter(run=run)} == {"scripted"}
-    assert all(request.headers["Authorization"] == f"Bearer {KEY}" for request in server.script.requests)
+    assert all(request.headers["authorization"] == f"Bearer {KEY}" for request in server.script.requests)
 
     client.force_login(admin)
     kept = everything_kept(run, model, client, messages, caplog.text)
@@ -177,7 +177,7 @@ def test_a_limit_ends_the_run_with_its_best_and_says_whose(
     assert run.state == RunState.FINISHED
     assert "The run's limit of 500 tokens is reached" in run.reason
     assert run.result is not None
-    Limits.objects.create(pk=1, person_month_usd=Decimal("0.30"))  # less than one call's largest cost
+    Limits.objects.update(person_month_usd=Decimal("0.30"))  # less than one call's largest cost
     poor = work(ordered(problem, person, iterations=9))
     assert "Ada Moss's limit for" in poor.reason
     assert not Call.objects.filter(run=poor.pk).exists()
