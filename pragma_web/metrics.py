@@ -91,7 +91,7 @@ def _judgements() -> Iterator[Metric]:
     seconds = CounterMetricFamily("pragma_job_seconds", "Seconds devices spent on jobs", labels=["device", "kind"])
     done = Job.objects.filter(finished_at__isnull=False, started_at__isnull=False).order_by()
     by_device = done.values_list("device__host__name", "device__name", "kind")
-    for host, device, kind, spent in by_device.annotate(Sum(F("finished_at") - F("started_at"))):
+    for host, device, kind, spent in by_device.annotate(spent=Sum(F("finished_at") - F("started_at"))):
         seconds.add_metric([f"{host}/{device}", kind], spent.total_seconds() if spent else 0.0)
     yield seconds
 

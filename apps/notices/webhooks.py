@@ -52,7 +52,8 @@ def remove(hook: Webhook, by: Person) -> None:
 def allow_private(hook: Webhook, by: Person, *, allowed: bool) -> None:
     """Let this one lead into a private network, or take that back. Who allowed it is kept."""
     with transaction.atomic():
-        Webhook.objects.filter(pk=hook.pk).update(private_allowed_by=by if allowed else None)
+        hook.private_allowed_by = by if allowed else None
+        hook.save(update_fields=["private_allowed_by"])
         kind = "webhook.private_allowed" if allowed else "webhook.private_forbidden"
         audit.record(kind, by, f"{hook.url} of {hook.person}"[:200])
 

@@ -197,7 +197,7 @@ REVIEWS = (
     *(Row("review-do", POST, REVIEWERS, REVIEW, {"do": do, **DIGEST}) for do in ("accept", "decline")),
     Row("review-composer", GET, ENGINEERS, REVIEW, query="first=1"),
     Row("review-pulse", GET, EVERYBODY, REVIEW),
-    Row("review-rules", GET, EVERYBODY),
+    Row("review-rules", GET, ADMINS),
     Row("review-rules", POST, ADMINS, body={"approvals": "2"}),
     Row("kernels", GET, EVERYBODY),
     Row("kernel-client", GET, EVERYBODY),

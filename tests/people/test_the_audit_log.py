@@ -40,7 +40,9 @@ def test_no_code_changes_an_entry(entry: AuditEntry) -> None:
 
 
 def test_the_database_itself_refuses(entry: AuditEntry, audit_guards: set[str]) -> None:
-    assert connection.vendor != "sqlite" or audit_guards == {"people_audit_update", "people_audit_delete"}, "by migrating"
+    assert connection.vendor != "sqlite" or audit_guards == {"people_audit_update", "people_audit_delete"}, (
+        "by migrating"
+    )
     if connection.vendor == "sqlite":
         migration = import_module("apps.people.migrations.0002_roles_tokens_audit")
         with connection.cursor() as cursor:
