@@ -56,10 +56,12 @@ def inspect(
     limits = Limits(memory_bytes=room + TORCH_MAPS, cpu_seconds=int(SECONDS) * 4, wall_seconds=SECONDS)
     with ExitStack() as stack:
         observe(Progress("inspect", "starting the jail"))
-        jail = zygote or stack.enter_context(Zygote())
-        jail.start()
-        if why := refusal(jail.mode, allowed=allow_weak_isolation):
+        jail = zygote or Zygote()
+        if why := refusal(jail.planned_mode, allowed=allow_weak_isolation):
             raise IsolationTooWeak(why)
+        if zygote is None:
+            stack.callback(jail.close)
+        jail.start()
         jail.preload(PRELOADED)
         known_strength = kept_strength(problem.source, jail.torch)
         payload["examine_seconds"] = EXAMINE_SECONDS if examine and known_strength is None else None

@@ -30,7 +30,7 @@ REACHING = (
            "assert os.getppid(), 'nobody is above it'\nreturn os.kill(os.getppid(), 0)", SIGNALS),
     Attack("processes", "signal everyone", "return os.kill(-1, 0)", SIGNALS),
     Attack("processes", "signal the judge's threads", "return call(234, t['judge'], t['judge'], 0)", SIGNALS),
-    Attack("processes", "queue a signal", "return call(129, t['judge'], 0, buffer(128))", SIGNALS),
+    Attack("processes", "queue a signal", "return call(129, t['judge'], 0, struct.pack('iii116x', 0, 0, -1))", SIGNALS),
     Attack("processes", "signal by descriptor",
            "r, w = os.pipe()\nfcntl.fcntl(r, 10, 9)\nfcntl.fcntl(r, 8, t['judge'])\nreturn 'owner set'",
            (Layer.SECCOMP, Layer.PROCESSES)),

@@ -14,7 +14,7 @@ from apps.kernels.judge.artefacts import collect
 
 MIB, GIB = 1 << 20, 1 << 30
 SMALL = Limits(memory_bytes=4 * GIB, cpu_seconds=60, wall_seconds=30.0, processes=64, files=128, disk_bytes=64 * MIB)
-TIGHT = Limits(memory_bytes=3 * GIB, cpu_seconds=60, wall_seconds=30.0, disk_bytes=64 * MIB)
+TIGHT = Limits(memory_bytes=2 * GIB, cpu_seconds=60, wall_seconds=30.0, disk_bytes=64 * MIB)
 GONE_SECONDS = 5.0
 
 
@@ -129,7 +129,7 @@ SIEGES = (
     Siege("exhaustion", "memory, in one process", "x = bytearray(16 << 30)", (Layer.LIMIT, Layer.GROUP), _out_of_memory),
     Siege(
         "exhaustion", "memory, in many processes",
-        "for _ in range(8):\n    if os.fork() == 0:\n        x = b'x' * (512 << 20); time.sleep(600)\n"
+        "for _ in range(12):\n    if os.fork() == 0:\n        x = b'x' * (224 << 20); time.sleep(600)\n"
         "_, how = os.wait()\nchannel.send({'end': f'a child ended with {how}'})",
         (Layer.GROUP, Layer.WATCH), _refused, TIGHT,
     ),
@@ -144,7 +144,7 @@ SIEGES = (
         (Layer.DISK, Layer.WATCH), _refused, SMALL,
     ),
     Siege("exhaustion", "inodes",
-          _until("open(f'{n}', 'x').close()", 80000, "files"), (Layer.DISK, Layer.WATCH), _refused, SMALL),
+          _until("open(f'{n}', 'x').close()", 400000, "files"), (Layer.DISK, Layer.WATCH), _refused, SMALL),
     Siege(
         "exhaustion", "directories in directories", _until("os.mkdir('d'); os.chdir('d')", 4000, "deep, and went on")
         .replace("'got'", "'end'"), (Layer.JUDGE, Layer.WATCH), _copied, SMALL,

@@ -36,7 +36,9 @@ class Vector(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
 
 def vector(what, size):
-    return Vector(what if isinstance(what, int) else ctypes.addressof(what), size)
+    made = Vector(what if isinstance(what, int) else ctypes.addressof(what), size)
+    made.kept = what
+    return made
 
 def perf_attributes():
     return ctypes.create_string_buffer(struct.pack("=IIQQQQQIIQ", 1, 64, 1, 0, 0, 0, 1, 0, 0, 0), 64)

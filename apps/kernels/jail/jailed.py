@@ -218,12 +218,14 @@ class Jailed:
         except (ChannelBroken, ValueError):
             end = {}
         code, over = end.get("code"), str(end.get("over", ""))
+        cpu = float(end.get("cpu", 0.0))
+        spent = code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu >= self.limits.cpu_seconds)
         self.ended = Ended(
             code=code if isinstance(code, int) and code >= 0 else None,
             signal=-code if isinstance(code, int) and code < 0 else None,
             out_of_memory=over == "memory" or self._looks_out_of_memory(code),
-            timed_out=self._timed_out or over == "time" or code == -int(signal.SIGXCPU),
-            cpu_seconds=float(end.get("cpu", 0.0)),
+            timed_out=self._timed_out or over == "time" or spent,
+            cpu_seconds=cpu,
             peak_kib=int(end.get("rss", 0)),
             over=over,
         )

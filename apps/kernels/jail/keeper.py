@@ -54,7 +54,7 @@ class Keeper:
                 self._kill("time")
             if self.phase == "build" and now >= next_look:
                 self._watch()
-                next_look = now + LOOK_SECONDS
+                next_look = time.monotonic() + LOOK_SECONDS  # from its end: a full directory takes a while
             self._handle(waiting, waiting.poll(1000 * self._patience(deadline, next_look)))
         code, usage = ended
         take_down(self.processes)

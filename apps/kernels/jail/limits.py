@@ -7,6 +7,7 @@ import resource
 from dataclasses import dataclass
 
 GIB = 1 << 30
+CPU_GRACE_SECONDS = 2
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,6 @@ def apply(limits: Limits, others: int = 0) -> None:
     """
     wanted = (
         (resource.RLIMIT_AS, limits.memory_bytes),
-        (resource.RLIMIT_CPU, limits.cpu_seconds),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
         (resource.RLIMIT_NOFILE, limits.files),
         (resource.RLIMIT_CORE, 1),  # see seccomp.RLIMIT_CORE
@@ -50,3 +50,6 @@ def apply(limits: Limits, others: int = 0) -> None:
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(which, (bound, bound))
+    seconds = limits.cpu_seconds  # a signal that says why, and some seconds later, if that was ignored, the end
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + CPU_GRACE_SECONDS))

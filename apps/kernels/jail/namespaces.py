@@ -77,7 +77,7 @@ def build_root(place: str, read_only: Sequence[str], disk_bytes: int, owner: int
     for device in DEVICES:
         with contextlib.suppress(OSError):
             mount(device, str(root / device[1:]), None, MS_BIND)
-    options = f"size={disk_bytes},nr_inodes=65536,mode=700,uid={owner},gid={owner}"
+    options = f"size={disk_bytes},nr_inodes=32768,mode=700,uid={owner},gid={owner}"
     mount("tmpfs", str(root / "tmp"), "tmpfs", MS_NOSUID | MS_NODEV, options)
     for path in covered:  # an installation under /tmp, which the jail's own would hide
         _bind(path, root)

@@ -7,7 +7,7 @@ import errno
 import os
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
-DEEPEST, MOST_FILES = 64, 65536
+DEEPEST, MOST_FILES = 64, 20_000
 
 
 def read(processes: int, name: str) -> str:
@@ -95,18 +95,20 @@ def proportional_bytes(pids: list[int], processes: int) -> int:
 def directory_bytes(place: str) -> int:
     """Bytes on disk below a directory that hostile code fills meanwhile; endless where it holds too much to be counted.
 
-    Nothing is followed. More than 65536 files, or directories more than 64 deep, count as endless.
+    Nothing is followed. More than 20 000 files, or directories more than 64 deep, count as endless.
     """
     total = count = 0
     stack: list[tuple[str, int]] = [(place, 0)]
     while stack:
         directory, depth = stack.pop()
-        if depth > DEEPEST or count > MOST_FILES:
+        if depth > DEEPEST:
             return 1 << 62
         try:
             with os.scandir(directory) as entries:
                 for entry in entries:
                     count += 1
+                    if count > MOST_FILES:
+                        return 1 << 62
                     with contextlib.suppress(OSError):
                         total += entry.stat(follow_symlinks=False).st_blocks * 512
                         if entry.is_dir(follow_symlinks=False):

@@ -64,7 +64,7 @@ class Zygote:
         """Start it, if it isn't running; importing torch takes a second or two. Raises `ZygoteFailed`."""
         if self.alive:
             return self
-        self.mode = self._wanted_mode or best_mode()
+        self.mode = self.planned_mode
         cgroups.sweep()
         self._place = tempfile.mkdtemp(prefix="pragma-jail-")
         Path(self._place).chmod(0o711)
@@ -89,6 +89,11 @@ class Zygote:
         if ready.get("threads") != 1:
             raise ZygoteFailed("importing torch started threads; a fork of such a process may hang")
         return self
+
+    @property
+    def planned_mode(self) -> str:
+        """The way it jails, or will once it is started."""
+        return self._wanted_mode or best_mode()
 
     @property
     def alive(self) -> bool:

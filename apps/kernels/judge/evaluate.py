@@ -101,9 +101,11 @@ def _on_this_device(
     """Wait for the device, then judge on it."""
     try:
         with ExitStack() as stack:
-            own = zygote or stack.enter_context(Zygote())
-            own.start()
+            own = zygote or Zygote()
             _refuse_weak_isolation(request, own)
+            if zygote is None:
+                stack.callback(own.close)
+            own.start()
             waiting = time.monotonic()
             stack.enter_context(
                 device_lock(
@@ -120,7 +122,7 @@ def _on_this_device(
 
 
 def _refuse_weak_isolation(request: EvaluationRequest, zygote: Zygote) -> None:
-    if why := refusal(zygote.mode, allowed=request.allow_weak_isolation):
+    if why := refusal(zygote.planned_mode, allowed=request.allow_weak_isolation):
         raise HostCannotJudge(why)
 
 
