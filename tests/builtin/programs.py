@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -219,4 +220,116 @@ PROGRAMS = [
         lambda x: (torch.sin(x), torch.atan(x), torch.pow(x.abs(), 1.7), torch.pow(x, 3), torch.rsqrt(x.abs())),
         lambda: (normal(5, 33) * 10,),
     ),
+    Program(
+        "running sums",
+        lambda x: (x.cumsum(1), x.cumsum(0) * 2, x.flip(1).cumsum(1).flip(1), x.sigmoid().cumsum(1)[:, 3:]),
+        lambda: (normal(13, 77),),
+    ),
+    Program("running products", lambda x: (x.cumprod(2), x.cumprod(1)), lambda: (normal(3, 5, 41) * 0.2 + 1,)),
+    Program("running extremes", lambda x: (x.cummax(1)[0], x.cummin(0)[0]), lambda: (unusual(9, 33),)),
+    Program("running sums of whole numbers", lambda a: (a.cumsum(1), (a > 0).cumsum(0)), lambda: (whole(6, 29),)),
+    Program(
+        "running sums of other things",
+        lambda x: (
+            torch.softmax(x, 1).cumsum(1),
+            x.cumsum(1).cumsum(1),
+            x.cumsum(1).amax(1),
+            x.cumsum(0) + x.cumsum(1),
+        ),
+        lambda: (normal(7, 35),),
+    ),
+    Program(
+        "exclusive running sum",
+        lambda x: torch.cumsum(torch.cat([torch.zeros_like(x[:, :1]), x], 1), 1),
+        lambda: (normal(7, 40),),
+    ),
+    Program(
+        "largest of windows",
+        lambda x: (
+            F.max_pool2d(x, 3, 2, 1),
+            F.max_pool2d(x, 2),
+            F.max_pool2d(x, 3, 1, 1, dilation=1),
+            F.max_pool2d(x, (2, 3), (1, 3), ceil_mode=True),
+            F.max_pool2d(x, 3, 2, 1, dilation=2),
+        ),
+        lambda: (normal(2, 3, 21, 37),),
+    ),
+    Program(
+        "places of the largest of windows",
+        lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True),
+        lambda: (normal(2, 3, 17, 30),),
+    ),
+    Program("windows with NaN", lambda x: (F.max_pool2d(x, 3, 1, 1), F.relu(x)), lambda: (unusual(2, 3, 11, 19),)),
+    Program(
+        "means of windows",
+        lambda x: (
+            F.avg_pool2d(x, 3, 1, 1),
+            F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+            F.avg_pool2d(x, 2, ceil_mode=True),
+            F.avg_pool2d(x, (3, 2), divisor_override=7),
+            F.avg_pool2d(x.relu(), 4),
+        ),
+        lambda: (normal(2, 3, 21, 37),),
+    ),
+    Program(
+        "windows of one and three dimensions",
+        lambda x, y: (F.max_pool1d(x, 4, 2), F.avg_pool1d(x, 4, 2, 1), F.max_pool3d(y, 2), F.avg_pool3d(y, 3, 2, 1)),
+        lambda: (normal(3, 5, 61), normal(2, 3, 9, 11, 20)),
+    ),
+    Program(
+        "windows that divide",
+        lambda x: (
+            F.adaptive_avg_pool2d(x, 4),
+            F.adaptive_avg_pool2d(x, (5, 7)),
+            F.adaptive_avg_pool2d(x, 1),
+            F.adaptive_max_pool2d(x, (5, 7)),
+        ),
+        lambda: (normal(2, 3, 16, 24),),
+    ),
+    Program(
+        "losses of other kinds",
+        lambda p, t: (
+            F.l1_loss(p, t),
+            F.binary_cross_entropy_with_logits(p, torch.sigmoid(t)),
+            F.cosine_embedding_loss(p, t, torch.ones(33)),
+            F.soft_margin_loss(p, t.sign()),
+            F.poisson_nll_loss(p, t.abs()),
+            torch.mean(torch.clamp(1 - p * t, min=0)),
+        ),
+        lambda: (normal(33, 77), normal(33, 77)),
+    ),
+    Program(
+        "indices over outer dimensions",
+        lambda x: (x.argmax(1), x.argmin(0), x.amin(1), x.max(1)[0], x.argmax(2)),
+        lambda: (unusual(5, 33, 70),),
+    ),
 ]
+
+
+def random_steps(x: torch.Tensor, chance: random.Random) -> torch.Tensor:
+    """A random program: views, arithmetic and folds that keep the result small."""
+    for _ in range(chance.randint(2, 6)):
+        kind = chance.choice(["unary", "self", "view", "fold", "norm", "slice", "pad", "cat", "scan", "window"])
+        dim = chance.randrange(x.dim()) if x.dim() else 0
+        if kind == "unary":
+            x = getattr(torch, chance.choice(["tanh", "sigmoid", "abs", "exp", "relu", "neg"]))(x.clamp(-3, 3))
+        elif kind == "self":
+            x = x * chance.choice([0.5, -2.0]) + x
+        elif kind == "view" and x.dim() > 1:
+            x = x.transpose(0, x.dim() - 1).reshape(-1, x.shape[0])
+        elif kind == "fold" and x.dim() > 1:
+            x = getattr(torch, chance.choice(["sum", "mean", "amax", "amin"]))(x, dim=dim)
+        elif kind == "norm" and x.dim():
+            x = torch.softmax(x, dim) if chance.random() < 0.5 else x - x.mean(dim, keepdim=True)
+        elif kind == "slice" and x.dim() and x.shape[dim] > 2:
+            x = x.narrow(dim, 1, x.shape[dim] - 1).flip(dim)
+        elif kind == "pad" and x.dim():
+            x = F.pad(x, (1, 2), value=0.25)
+        elif kind == "cat" and x.dim():
+            x = torch.cat([x, x * 2], dim)
+        elif kind == "scan" and x.dim():
+            x = x.flip(dim).cumsum(dim) * 0.5 if chance.random() < 0.5 else x.cumsum(dim) * 0.5
+        elif kind == "window" and x.dim() and x.shape[-1] > 2:
+            pool = chance.choice([F.max_pool1d, F.avg_pool1d])
+            x = pool(x.reshape(1, -1, x.shape[-1]), 3, 2, 1).reshape(*x.shape[:-1], -1)
+    return x

@@ -139,7 +139,7 @@ def test_a_large_kernel_is_not_needed_for_a_small_problem() -> None:
 
 
 class Layers(nn.Module):
-    """Two products with operations around each; the second is given a product as it is."""
+    """Two products with operations around each; the second is given the first with its bias."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +154,7 @@ def test_products_are_left_to_the_library_and_what_surrounds_them_is_fused() -> 
     model, x = Layers(), torch.randn(5, 19)
     meaning, source = source_of(model, (x,), WIDE)
     assert [call.op for call in meaning.calls] == ["aten.addmm.default", "aten.mm.default"]
-    assert source.count("torch.addmm(") == source.count("torch.mm(") == source.count("RUN(") == 1
+    assert (source.count("torch.mm("), source.count("RUN1("), source.count("RUN(")) == (2, 1, 1)
     with torch.no_grad():
         assert torch.allclose(built(model, (x,), WIDE)(x), model(x), atol=1e-6)
 
@@ -165,12 +165,10 @@ def test_a_convolution_and_what_follows() -> None:
         assert torch.allclose(built(model, (x,), WIDE)(x), model(x), atol=1e-6)
 
 
-def test_a_product_alone_or_of_computed_values_is_refused() -> None:
+def test_a_product_alone_is_refused() -> None:
     a, b = torch.randn(4, 5), torch.randn(5, 6)
     with pytest.raises(CannotWrite, match="nothing around it"):
         read(graph_of(Wrapped(lambda a, b: a @ b), (a, b)))
-    with pytest.raises(CannotWrite, match=r"aten\.mm.*computed values"):
-        read(graph_of(Wrapped(lambda a, b: (a.relu() @ b).relu()), (a, b)))
 
 
 def test_the_policy_that_allows_own_kernels_only_leaves_products_out() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from apps.agents.builtin.schedule import Schedule
 from tests.builtin.exporting import imported, source_of
-from tests.builtin.programs import PROGRAMS, Program
+from tests.builtin.programs import PROGRAMS, Program, random_steps
 
 SCHEDULES = {
     "naive": Schedule(),
@@ -32,11 +33,22 @@ def test_as_plain_loops(program: Program) -> None:
     _check(program, SCHEDULES["naive"])
 
 
-@pytest.mark.parametrize(
-    "name", ["sums over some", "indices of extremes", "layer norm", "rows normalised", "few long rows"]
-)
+NARROW = (
+    "sums over some", "indices of extremes", "layer norm", "rows normalised", "few long rows", "running sums",
+    "largest of windows",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NARROW)
 def test_narrow_vectors_small_tiles_and_blocks(name: str) -> None:
     _check(next(program for program in PROGRAMS if program.name == name), SCHEDULES["narrow"])
+
+
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_a_random_program(seed: int) -> None:
+    shape = random.Random(seed).choice([(70,), (3, 41), (5, 6, 37), (33, 3, 18)])
+    program = Program("random", lambda x: random_steps(x, random.Random(seed)), lambda: (torch.randn(shape),))
+    _check(program, SCHEDULES["richest" if seed % 2 else "narrow"])
 
 
 def _check(program: Program, schedule: Schedule) -> None:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from apps.agents.builtin import choices, rules
+from apps.agents.builtin import algebra, choices, rules
 from apps.agents.builtin.form import Buffer, Const, Def, Expr, Fold, Load, Op, Position
 from apps.agents.builtin.index import Axis, Index
 from apps.agents.builtin.interpreter import interpret
@@ -56,6 +56,21 @@ ALWAYS: list[tuple[str, Expr]] = [
     ("tanh and one", operation("add", operation("tanh", X), c(1.0))),
     ("join constant factors", operation("mul", operation("mul", X, c(0.5)), operation("mul", c(3.0), V))),
     ("join constant factors", operation("mul", operation("mul", X, c(0.5)), c(3.0))),
+    ("compare places in 32 bits", Op("lt", (Position(Index.of(COLUMNS)), Const(3, "int64")), "bool")),
+]
+OTHER, ROW = Axis(102, 5), Axis(103, 3)
+DIAGONAL = Op(
+    "select", (Op("eq", (Position(Index.of(FOLDED)), Position(Index.of(COLUMNS))), "bool"), V, c(0.0)), "float64"
+)
+OFF_BY_TWO = Op("eq", (Position(Index.of(FOLDED)), Position(Index.of(COLUMNS) + 2)), "bool")
+ALGEBRA: list[tuple[str, Expr]] = [
+    ("one term of a diagonal", Fold("sum", (FOLDED,), (operation("mul", DIAGONAL, Y),))),
+    ("one term of a diagonal", Fold("sum", (FOLDED, OTHER), (operation("mul", at(ROWS, OTHER), DIAGONAL),))),
+    ("sum of a sum", Fold("sum", (FOLDED,), (operation("sub", Y, Fold("sum", (OTHER,), (at(ROWS, OTHER),))),))),
+    (
+        "sum first over what depends on it",
+        Fold("sum", (ROW, FOLDED), (operation("mul", Load(VECTOR, Index.of(ROW)), at(ROW, FOLDED)),)),
+    ),
 ]
 TOP = Fold("max", (FOLDED,), (Y,))
 MEAN = operation("mul", Fold("sum", (FOLDED,), (Y,)), c(0.2))
@@ -81,8 +96,23 @@ def test_a_rule_that_is_always_applied(name: str, before: Expr) -> None:
     assert _same(_values(before), _values(after))
 
 
+@pytest.mark.parametrize(("name", "before"), ALGEBRA)
+def test_a_rule_for_products(name: str, before: Expr) -> None:
+    rule = next(rule for rule in algebra.ALGEBRA if rule.name == name)
+    after = rule.apply(before)
+    assert after is not None
+    assert _same(_values(before), _values(after))
+    assert _same(_values(before), _values(rules.simplified(before, algebra.ALGEBRA)))
+
+
+def test_a_diagonal_that_leaves_the_matrix_stays() -> None:
+    off = Op("select", (OFF_BY_TWO, V, c(0.0)), "float64")
+    assert algebra.pick_term(Fold("sum", (FOLDED,), (operation("mul", off, Y),))) is None
+
+
 def test_every_rule_is_tried() -> None:
     assert {rule.name for rule in rules.SIMPLIFY} == {name for name, _ in ALWAYS}
+    assert {rule.name for rule in algebra.ALGEBRA} == {name for name, _ in ALWAYS + ALGEBRA}
 
 
 @pytest.mark.parametrize(

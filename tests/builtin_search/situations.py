@@ -82,7 +82,9 @@ FUNCTIONS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "largest": (lambda x: torch.amax(x, 1), (1024, 4096)),
     "variance": (lambda x: (x - x.mean(1, keepdim=True)) * torch.rsqrt(x.var(1, keepdim=True) + 1e-5), (256, 16384)),
     "rms": (lambda x: x / torch.sqrt(torch.mean(x**2, 1, keepdim=True) + 1e-5), (16, 64, 4096)),
-    "running": (lambda x: torch.cumsum(x, 1), (64, 64)),
+    "sorted": (lambda x: torch.sort(x, 1)[0], (64, 64)),
+    "windows": (lambda x: torch.nn.functional.max_pool2d(x, 3, 2, 1), (16, 32, 112, 112)),
+    "running": (lambda x: torch.cumsum(x, 1), (512, 8192)),
 }
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from apps.agents import verifier
 from apps.agents.builtin.moves import Move, edits, move_named
-from apps.agents.builtin.narration import Narrator, loops, megabytes, milliseconds
+from apps.agents.builtin.narration import Narrator, listed, loops, megabytes, milliseconds
+from apps.agents.builtin.opening import PLAIN, opening
 from apps.agents.builtin.plan import Plan, plan_of, step_of
 from apps.agents.builtin.schedule import Schedule
 from apps.agents.builtin.search import Search
 from apps.agents.ports import Attempt, Brief, CannotWrite, Say, Writing
-
-PLAIN = Schedule()
 
 
 class BuiltinCoder:
@@ -19,7 +18,7 @@ class BuiltinCoder:
     name = "builtin"
 
     def write(self, brief: Brief, say: Say) -> Writing:
-        """A first version without tricks, then the best one's plan with the advised move. Raises `CannotWrite`."""
+        """A first version of plain loops, then the best one's plan with the advised move. Raises `CannotWrite`."""
         search, narrator = Search(brief.assignment, brief.history), Narrator(say)
         step = step_of(brief.advice)
         if step is not None:
@@ -44,16 +43,20 @@ class BuiltinCoder:
         return self._first(brief, search, narrator)
 
     def _first(self, brief: Brief, search: Search, narrator: Narrator) -> Writing:
-        """The plainest schedule that was not tried, by slot, so that several candidates differ."""
-        options = [("", PLAIN), *((move.name, after) for move, after in edits(PLAIN, brief.assignment.host))]
+        """The plainest good schedule that was not tried, by slot, so that several candidates differ."""
+        start, names = opening(search.shop)
+        host, plain = brief.assignment.host, ((PLAIN, ()),) if search.history.attempts else ()
+        options: list[tuple[Schedule, tuple[str, ...]]] = [(start, names), *plain]
+        options += [(after, (*names, move.name)) for move, after in edits(start, host)]
+        options += [(PLAIN, ()), *((after, (move.name,)) for move, after in edits(PLAIN, host))]
         new = _distinct(search, options)
         # An iteration's slots are all written before any of them is judged; a repair comes when the others are known.
         place = brief.slot if not any(a.iteration == brief.iteration for a in brief.history.attempts) else 0
         if place >= len(new):
             raise CannotWrite("There is no other plain way left to write this kernel.", text=narrator.text)
-        name, schedule = new[place]
-        plan = Plan(schedule, (name,) if name else ())
-        return _written(search, narrator, plan, move_named(name), None)
+        schedule, moves = new[place]
+        changed = move_named(moves[-1]) if moves and schedule != start else None
+        return _written(search, narrator, Plan(schedule, moves), changed, None)
 
     def _next(self, search: Search, narrator: Narrator, place: int) -> Writing:
         """The best version with the move that promises most, or, by slot, one of those after it."""
@@ -65,12 +68,14 @@ class BuiltinCoder:
         return _written(search, narrator, after, chosen.move, search.history.best)
 
 
-def _distinct(search: Search, options: list[tuple[str, Schedule]]) -> list[tuple[str, Schedule]]:
+def _distinct(
+    search: Search, options: list[tuple[Schedule, tuple[str, ...]]]
+) -> list[tuple[Schedule, tuple[str, ...]]]:
     """Those that give a source of their own and were not tried."""
-    found: dict[str, tuple[str, Schedule]] = {}
-    for name, schedule in options:
+    found: dict[str, tuple[Schedule, tuple[str, ...]]] = {}
+    for schedule, moves in options:
         if search.is_new(schedule):
-            found.setdefault(search.shop.source(schedule), (name, schedule))
+            found.setdefault(search.shop.source(schedule), (schedule, moves))
     return list(found.values())
 
 
@@ -78,7 +83,8 @@ def _written(search: Search, narrator: Narrator, plan: Plan, move: Move | None, 
     source = search.shop.source(plan.schedule)
     if move is None:
         _tell_first(search, narrator, plan)
-        summary = "All operations fused into one kernel with plain loops over all cores."
+        how = "vectors" if plan.schedule.width else "plain loops"
+        summary = f"All operations fused into one kernel with {how} over all cores."
     else:
         _tell_change(narrator, move, base)
         summary = f"{move.change}{f', on v{base}' if base is not None else ''}."
@@ -106,9 +112,14 @@ def _tell_first(search: Search, narrator: Narrator, plan: Plan) -> None:
         )
     cost = search.shop.cost(plan.schedule)
     narrator.tell(
-        "The first version is the straightforward one: loops that a person would write, threads over the outermost, vectors "
-        f"left to the compiler. I expect about {milliseconds(cost.seconds)}, most of it {cost.limit}; measuring will tell."
+        "The first version is the straightforward one: loops that a person would write, threads over the outermost"
+        f"{', vectors left to the compiler' if not plan.schedule.width else ''}."
     )
+    seen = [move for name in plan.moves if (move := move_named(name)) is not None]
+    if seen:
+        changes = listed([move.change[0].lower() + move.change[1:] for move in seen])
+        narrator.tell(f"What the loops themselves show to cost a great share of the time I see to at once: {changes}.")
+    narrator.tell(f"I expect about {milliseconds(cost.seconds)}, most of it {cost.limit}; measuring will tell.")
     narrator.paragraph()
 
 

@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from apps.agents.builtin.form import SIZES, Const, Expr, Fold, Load, Op, Position
+from apps.agents.builtin.form import SIZES, Const, Expr, Fold, Load, Op, Position, Scan, scans_read
 from apps.agents.builtin.index import Axis
-from apps.agents.builtin.nest import Accumulate, Folds, For, Kernel, Par, Statement, Store, Vec, statements_in
+from apps.agents.builtin.nest import Accumulate, Folds, For, Kernel, Par, Running, Statement, Store, Vec, statements_in
 from apps.agents.builtin.processor import Processor
 from apps.agents.builtin.scalars import SCALARS
 from apps.agents.builtin.schedule import Schedule
@@ -24,6 +24,10 @@ NOT_HIDDEN = 0.2
 # Python's call, allocation of the output, pointers through ctypes.
 CALL_SECONDS = 12e-6
 SCALAR_A_CYCLE = 3.0
+# Cycles from one vector of a scan to the next: its combination, and its last lane spread over all.
+SCAN_LATENCY = 8.0
+# Of the peak that a product of the library reaches (MKL, measured).
+LIBRARY_SHARE = 0.77
 COMPILER_BITS = 256  # the width GCC prefers by itself
 # Cycles of a call of the mathematics library for each of the instructions that `scalars` counts.
 CYCLES_OF_LIBRARY = 0.7
@@ -39,13 +43,17 @@ _REGISTERS = 16  # accumulators that stay in registers beside what a loop comput
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one call by what they go to. `arithmetic`, `calls` and `waiting` follow each other; memory overlaps."""
+    """Seconds of one call by what they go to. `arithmetic`, `calls` and `waiting` follow each other; memory overlaps.
+
+    `library` is for products that are left to the library, before or between the kernel's own work.
+    """
 
     arithmetic: float
     calls: float
     waiting: float
     memory: float
     overhead: float
+    library: float
     threads: float
     main_bytes: float
     cache_bytes: float
@@ -59,13 +67,13 @@ class Cost:
     def seconds(self) -> float:
         """The predicted time of a call."""
         longer, shorter = max(self.computing, self.memory), min(self.computing, self.memory)
-        return self.overhead + longer + NOT_HIDDEN * shorter
+        return self.overhead + self.library + longer + NOT_HIDDEN * shorter
 
     @property
     def limit(self) -> str:
         """The term that decides, in words of the field."""
-        if self.overhead > max(self.computing, self.memory):
-            return "call overhead"
+        if max(self.overhead, self.library) > max(self.computing, self.memory):
+            return "call overhead" if self.overhead > self.library else "the library's products"
         if self.memory >= self.computing:
             return "memory traffic"
         names = {"library calls": self.calls, "a latency chain": self.waiting, "arithmetic": self.arithmetic}
@@ -73,11 +81,11 @@ class Cost:
 
     def scaled_to(self, seconds: float, *, computing: bool) -> Scale:
         """What makes the prediction meet a measured time: `computing` blames the arithmetic alone, else all alike."""
-        body = max(seconds - self.overhead, 0.05 * seconds)
+        body = max(seconds - self.overhead - self.library, 0.05 * seconds)
         if computing and self.computing > 0:
             hidden = body - NOT_HIDDEN * self.memory
             return Scale(max(0.1, hidden / self.computing), 1.0)
-        predicted = max(self.seconds - self.overhead, 1e-12)
+        predicted = max(self.seconds - self.overhead - self.library, 1e-12)
         return Scale(body / predicted, body / predicted)
 
     def scaled(self, scale: Scale) -> Cost:
@@ -103,7 +111,7 @@ class Scale:
 def cost_of(kernel: Kernel, schedule: Schedule, host: HostReport) -> Cost:
     """The cost of one call of a kernel that was lowered under this schedule."""
     processor = Processor.of(host)
-    parts = [_part(statement, kernel, schedule, processor) for statement in kernel.statements]
+    parts = [_part(statement, kernel, schedule, processor) for statement in kernel.everything]
     busy = sum(part.computing + part.memory for part in parts) or 1.0
     return Cost(
         arithmetic=sum(part.arithmetic for part in parts),
@@ -111,6 +119,7 @@ def cost_of(kernel: Kernel, schedule: Schedule, host: HostReport) -> Cost:
         waiting=sum(part.waiting for part in parts),
         memory=sum(part.memory for part in parts),
         overhead=CALL_SECONDS + sum(part.overhead for part in parts),
+        library=kernel.library_flops / (LIBRARY_SHARE * processor.flops_a_second),
         threads=sum(part.threads * (part.computing + part.memory) for part in parts) / busy,
         main_bytes=sum(part.main_bytes for part in parts),
         cache_bytes=sum(part.cache_bytes for part in parts),
@@ -135,6 +144,7 @@ def _part(statement: Statement, kernel: Kernel, schedule: Schedule, processor: P
         waiting=work.waiting * share,
         memory=_memory(moved, processor, threads) * balance,
         overhead=processor.region_seconds if threads > 1 else 0.0,
+        library=0.0,
         threads=threads / balance,
         main_bytes=moved.read + moved.written,
         cache_bytes=moved.again,
@@ -162,9 +172,11 @@ class _Work:
             for axis in statement.axes:
                 times *= axis.extent
             piece = statement.piece
-            tiles = frozenset({piece.axis}) if piece is not None and piece.exact else frozenset()
+            times *= piece.count if piece is not None and piece.exact else 1
+            tiles = frozenset({piece.place}) if piece is not None and piece.place is not None else frozenset()
             for inner in statement.body:
-                self.statement(inner, times * _pieces(inner, piece.count if piece else 1), tiles)
+                again = _pieces(inner, piece.count) if piece is not None and not piece.exact else 1
+                self.statement(inner, times * again, tiles)
         elif isinstance(statement, For):
             for inner in statement.body:
                 self.statement(inner, times * statement.axis.extent, tiles)
@@ -173,6 +185,11 @@ class _Work:
                 self.statement(inner, times, tiles)
             lanes = max((v.lanes for v in statements_in(*statement.body) if isinstance(v, Vec)), default=1)
             self.arithmetic += times * 6 * math.log2(lanes) * len(statement.folds)
+        elif isinstance(statement, Running):
+            within = statement.body.axis == statement.axis
+            self._leaf(statement.body, times * (1 if within else statement.axis.extent), tiled=not within)
+            rounds = times * math.ceil(statement.axis.extent / statement.body.lanes) if within else 0.0
+            self.waiting += rounds * SCAN_LATENCY * len(statement.scans)
         elif isinstance(statement, Vec):
             self._leaf(statement, times, tiled=statement.axis in tiles)
         else:
@@ -212,6 +229,7 @@ class _Leaf:
         self.folds = [s.fold for s in leaf.body if isinstance(s, Accumulate)]
         self.stores = [s for s in leaf.body if isinstance(s, Store)]
         roots = [part for fold in self.folds for part in fold.parts] + [store.value for store in self.stores]
+        roots += [scan.here for scan in scans_read(*roots)]
         self.nodes = [node for node in nodes_here(roots) if leaf.axis in node.axes]
         self.ops = [node for node in self.nodes if isinstance(node, Op)]
         self.loads = [node for node in self.nodes if isinstance(node, Load)]
@@ -241,9 +259,16 @@ class _Leaf:
         called = set(self.library_calls())
         total = sum(SCALARS[op.name].work for op in self.ops if op not in called)
         for load in self.loads:
-            total += 1.5 * lanes if lanes > 1 and self._gathered(load) else 1.0 + len(load.guards)
+            total += self._load(load, lanes)
         total += len(self.stores)
         return total + sum(_COMBINE.get(fold.monoid, 10.0) for fold in self.folds)
+
+    def _load(self, load: Load, lanes: int) -> float:
+        """Instructions of a load: of neighbours, of every other element by two loads and a shuffle, or one by one."""
+        step = load.offset.coefficient(self.axis)
+        if lanes == 1 or step in (0, 1):
+            return 1.0 + 2 * len(load.guards)
+        return {2: 4.0, -1: 2.0}.get(step or 0, 1.5 * lanes) + 2 * len(load.guards)
 
     def library_cycles(self, lanes: int) -> float:
         """Of one round's calls, with lanes taken out of vectors and put back."""
@@ -269,5 +294,5 @@ def nodes_here(roots: Sequence[Expr]) -> Iterator[Expr]:
             continue
         seen.add(node)
         yield node
-        if not isinstance(node, Fold):
+        if not isinstance(node, Fold | Scan):
             stack.extend(node.children)

@@ -1,8 +1,9 @@
 """The form a problem's meaning is written in: what each element of a value is, with no word on how to compute it.
 
 A value is `Def(axes, body)`: out[i, j, ..] = body. A body is made of loads at indices, constants, indices as numbers,
-scalar operations, and folds over further axes. Nodes are interned: equal ones are the same object, so that sharing is
-seen and comparing is free. Only five types are computed in; buffers may hold others and are converted on the way.
+scalar operations, folds over further axes, and scans along one. Nodes are interned: equal ones are the same object, so
+that sharing is seen and comparing is free. Only five types are computed in; buffers may hold others and are converted on
+the way.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ class Position(Expr):
 
 @dataclass(frozen=True)
 class Guard:
-    """A load is made only where 0 <= index < extent; elsewhere it gives 0."""
+    """A load is made only where 0 <= index < extent."""
 
     index: Index
     extent: int
@@ -144,11 +145,12 @@ class Guard:
 
 @dataclass(frozen=True, eq=False)
 class Load(Expr):
-    """The element of a buffer at a position in elements."""
+    """The element of a buffer at a position in elements; where a guard does not hold, `fill`, or 0 if that is None."""
 
     buffer: Buffer
     offset: Index
     guards: tuple[Guard, ...] = ()
+    fill: float | int | bool | None = None
 
     @property
     def dtype(self) -> str:
@@ -201,6 +203,32 @@ class Fold(Expr):
         return self if self.part == 0 else Fold(self.monoid, self.bound, self.parts, 0)
 
 
+@dataclass(frozen=True, eq=False)
+class Scan(Expr):
+    """What a monoid of one part makes of `part` at the points 0 to `at` of the axis `bound`, that point included."""
+
+    monoid: str
+    bound: Axis
+    at: Index
+    part: Expr
+
+    @property
+    def dtype(self) -> str:
+        return self.part.dtype
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # type: ignore[override]
+        return (self.part,)
+
+    def _find_axes(self) -> frozenset[Axis]:
+        return (self.part.axes - {self.bound}) | self.at.axes()
+
+    @property
+    def here(self) -> Expr:
+        """The part at the last of its points."""
+        return substitute(self.part, {self.bound: self.at})
+
+
 @dataclass(frozen=True)
 class Def:
     """A value of shape (extents of axes), element by element. `dtype` is the tensor's, `body` computes in its own."""
@@ -246,6 +274,8 @@ def rebuild(node: Expr, change: Callable[[Expr], Expr]) -> Expr:
         return Op(node.name, tuple(change(arg) for arg in node.args), node.to)
     if isinstance(node, Fold):
         return Fold(node.monoid, node.bound, tuple(change(part) for part in node.parts), node.part)
+    if isinstance(node, Scan):
+        return Scan(node.monoid, node.bound, node.at, change(node.part))
     return node
 
 
@@ -279,11 +309,16 @@ def substitute(node: Expr, values: Mapping[Axis, Index]) -> Expr:
 def _substituted(one: Expr, values: Mapping[Axis, Index], visit: Callable[[Expr], Expr]) -> Expr:
     if isinstance(one, Load):
         guards = tuple(Guard(guard.index.at(values), guard.extent) for guard in one.guards)
-        return guarded_load(one.buffer, one.offset.at(values), guards)
+        return guarded_load(one.buffer, one.offset.at(values), guards, one.fill)
     if isinstance(one, Position):
         return Position(one.index.at(values))
     if isinstance(one, Fold):
         return _substituted_fold(one, values)
+    if isinstance(one, Scan):
+        # A fold over the same axis renames what would capture.
+        fold = _substituted_fold(Fold(one.monoid, (one.bound,), (one.part,)), values)
+        assert isinstance(fold, Fold)
+        return Scan(one.monoid, fold.bound[0], one.at.at(values), fold.parts[0])
     return rebuild(one, visit)
 
 
@@ -308,16 +343,19 @@ def _substituted_fold(fold: Fold, values: Mapping[Axis, Index]) -> Expr:
     return Fold(fold.monoid, bound, tuple(substitute(part, inner) for part in fold.parts), fold.part)
 
 
-def guarded_load(buffer: Buffer, offset: Index, guards: Iterable[Guard]) -> Expr:
-    """A load without the guards that always hold; 0 where one never does."""
+def guarded_load(
+    buffer: Buffer, offset: Index, guards: Iterable[Guard], fill: float | int | bool | None = None
+) -> Expr:
+    """A load without the guards that always hold; what it gives elsewhere where one never does."""
+    dtype = COMPUTED[buffer.dtype]
     kept = []
     for guard in guards:
         low, high = guard.index.range()
         if high < 0 or low >= guard.extent:
-            return Const(zero(COMPUTED[buffer.dtype]), COMPUTED[buffer.dtype])
+            return Const(zero(dtype) if fill is None else fill, dtype)
         if low < 0 or high >= guard.extent:
             kept.append(guard)
-    return Load(buffer, offset, tuple(dict.fromkeys(kept)))
+    return Load(buffer, offset, tuple(dict.fromkeys(kept)), fill if kept else None)
 
 
 def zero(dtype: str) -> float | int | bool:
@@ -329,7 +367,7 @@ def zero(dtype: str) -> float | int | bool:
 
 
 def walk(*roots: Expr, folds: bool = True) -> Iterator[Expr]:
-    """Every distinct node below the roots, children first; what folds combine too, unless `folds` is false."""
+    """Every distinct node below the roots, children first; what folds and scans combine too, unless `folds` is false."""
     seen: set[Expr] = set()
     stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
@@ -339,7 +377,7 @@ def walk(*roots: Expr, folds: bool = True) -> Iterator[Expr]:
         elif node not in seen:
             seen.add(node)
             stack.append((node, True))
-            if folds or not isinstance(node, Fold):
+            if folds or not isinstance(node, Fold | Scan):
                 stack.extend((child, False) for child in reversed(node.children))
 
 
@@ -355,9 +393,14 @@ def folds_read(*roots: Expr) -> tuple[Fold, ...]:
         seen.add(node)
         if isinstance(node, Fold):
             found[node.whole] = None
-        else:
+        elif not isinstance(node, Scan):
             stack.extend(reversed(node.children))
     return tuple(found)
+
+
+def scans_read(*roots: Expr) -> tuple[Scan, ...]:
+    """The scans that the roots read themselves, not those within folds or other scans."""
+    return tuple(node for node in walk(*roots, folds=False) if isinstance(node, Scan))
 
 
 def is_number(node: Expr, value: float) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from apps.agents.builtin.form import Const, Def, Expr, Fold, Load, Name, Op, Position, zero
+from apps.agents.builtin.form import Const, Def, Expr, Fold, Load, Name, Op, Position, Scan, zero
 from apps.agents.builtin.index import Axis
 from apps.agents.builtin.monoids import MONOIDS, operands
 from apps.agents.builtin.scalars import Number, evaluate
@@ -43,10 +43,13 @@ def _compute(
         return node.index.value(point)
     if isinstance(node, Load):
         if any(not 0 <= guard.index.value(point) < guard.extent for guard in node.guards):
-            return zero(node.dtype)
+            return zero(node.dtype) if node.fill is None else node.fill
         return memory[node.buffer.name][node.offset.value(point)]
     if isinstance(node, Fold):
         return _folded(node, point, memory)[node.part]
+    if isinstance(node, Scan):
+        points = range(node.at.value(point) + 1)
+        return _combined(node.monoid, (node.part,), [{**point, node.bound: i} for i in points], memory)[0]
     assert isinstance(node, Op)
     args = [_evaluate(arg, point, memory, names, known) for arg in node.args]
     return _typed(evaluate(node.name, *args), node.dtype)
@@ -61,14 +64,18 @@ def _typed(value: Number, dtype: str) -> Number:
 
 
 def _folded(fold: Fold, point: Point, memory: Memory) -> list[Number]:
-    monoid = MONOIDS[fold.monoid]
-    dtypes = tuple(part.dtype for part in fold.parts)
+    return _combined(fold.monoid, fold.parts, [{**point, **inner} for inner in _points(fold.bound)], memory)
+
+
+def _combined(monoid_name: str, parts: tuple[Expr, ...], points: Sequence[Point], memory: Memory) -> list[Number]:
+    monoid = MONOIDS[monoid_name]
+    dtypes = tuple(part.dtype for part in parts)
     left, right = operands(dtypes)
     combination = monoid.combine(left, right)
     total: list[Number] = [_evaluate(one, {}, memory, {}, {}) for one in monoid.identity(dtypes)]
-    for inner in _points(fold.bound):
+    for point in points:
         here: dict[Expr, Number] = {}
-        lifted = [_evaluate(part, {**point, **inner}, memory, {}, here) for part in fold.parts]
+        lifted = [_evaluate(part, point, memory, {}, here) for part in parts]
         names = {f"a{i}": value for i, value in enumerate(total)} | {f"b{i}": value for i, value in enumerate(lifted)}
         known: dict[Expr, Number] = {}
         total = [_evaluate(one, {}, memory, names, known) for one in combination]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from apps.agents.builtin.form import Buffer, Expr, Fold, Load, Op, substitute, walk
+from apps.agents.builtin.form import SIZES, Buffer, Expr, Fold, Load, Op, substitute, walk
 from apps.agents.builtin.index import Axis, Index, joined
 from apps.agents.builtin.scalars import SCALARS
 
@@ -14,6 +14,9 @@ LONGEST_KEPT = 16384
 # Instructions a vector that a store and a load of the first-level cache have to save.
 LEAST_SAVED = 4.0
 _MORE_LOADS = 4.0
+# Lines whose addresses differ by multiples of 4096 bytes share a set of a usual first-level cache of 8 ways; the second
+# level has more sets and as many ways.
+WAYS, HALF_A_PAGE = 8, 2048
 
 Kept = tuple[Buffer, Index, Expr]
 
@@ -23,10 +26,13 @@ def shared_work(
     computed: Sequence[Expr],
     readers: Sequence[tuple[tuple[Axis, ...], tuple[Expr, ...]]],
     number: int,
+    *,
+    scattered: bool = False,
 ) -> tuple[list[Kept], list[dict[Expr, Expr]]]:
     """What is to be kept of `computed` while axes are walked, and for each reader what it reads instead of what.
 
-    A reader walks axes of the same extents in the same order. Buffers are numbered from `number` on.
+    A reader walks axes of the same extents in the same order. Buffers are numbered from `number` on. `scattered`: the
+    axes but the last step far through memory, so that what was loaded may be gone from the caches when it is read again.
     """
     shape = tuple(axis.extent for axis in walked)
     tables: list[dict[Expr, Expr]] = [{} for _ in readers]
@@ -41,7 +47,8 @@ def shared_work(
         forth = dict(zip(axes, (Index.of(axis) for axis in walked), strict=True))
 
         def fits(one: Expr, to: dict[Axis, Index] = forth) -> bool:
-            return saves(one, to) and substitute(one, to) in here
+            worth = saves(one, to) or (scattered and collides(one, tuple(to)))
+            return worth and substitute(one, to) in here
 
         for node in _outermost(needs, fits):
             value = substitute(node, forth)
@@ -66,6 +73,29 @@ def saves(node: Expr, along: Iterable[Axis]) -> bool:
         work += SCALARS[one.name].work if isinstance(one, Op) else 0.0
         loads += isinstance(one, Load)
     return work + _MORE_LOADS * (loads - 1) >= LEAST_SAVED
+
+
+def collides(node: Expr, walked: tuple[Axis, ...]) -> bool:
+    """Whether a load steps by multiples of half a page more often than a cache has ways, so that its lines push each
+    other out although they are few."""
+    if not isinstance(node, Load) or not frozenset(walked) <= node.axes:
+        return False
+    size = SIZES[node.buffer.dtype]
+    steps = [abs(node.offset.coefficient(axis) or 0) * size for axis in walked[:-1]]
+    rows = math.prod(axis.extent for axis in walked[:-1])
+    return rows > WAYS and all(step and step % HALF_A_PAGE == 0 for step in steps)
+
+
+def worth_hoisting(needs: Iterable[Expr], place: Axis, walked: frozenset[Axis]) -> list[Expr]:
+    """The largest expressions that depend on the place in a tile, not on the axes walked within it, and cost something."""
+
+    def fits(node: Expr) -> bool:
+        if node.dtype == "bool" or place not in node.axes or not node.axes.isdisjoint(walked):
+            return False
+        here = [one for one in walk(node, folds=False) if place in one.axes]
+        return sum(SCALARS[one.name].work for one in here if isinstance(one, Op)) >= LEAST_SAVED
+
+    return _outermost(needs, fits)
 
 
 def _outermost(roots: Iterable[Expr], fits: Callable[[Expr], bool]) -> list[Expr]:

@@ -104,6 +104,12 @@ def _on_vectors(name: str) -> Edit:
     return edit
 
 
+def _streaming(schedule: Schedule, host: HostReport) -> Schedule | None:
+    """As `_on`, where inputs and outputs are more than the last cache holds."""
+    last = max((cache.bytes for cache in host.caches), default=0)
+    return _on_vectors("streaming")(schedule.having(resident=last), host)
+
+
 def _width(host: HostReport) -> int:
     """Bits of the vectors to write down: the host's, and 128 where it does not say."""
     return next((bits for bits in (512, 256, 128) if host.vector_bits >= bits), 128)
@@ -235,7 +241,7 @@ MOVES: tuple[Move, ...] = (
         "Store the output past the caches with non-temporal stores",
         "a plain store first reads the line that it is going to overwrite; the output is written once and not read here, so "
         "that read is spared and the caches keep the input",
-        _on_vectors("streaming"),
+        _streaming,
         (
             _ask(("share_of_plain_store_roof", ">", 0.75), ("streaming_gain", ">", 1.1), _MEMORY_DECIDES),
             _ask(("streaming_gain", ">", 1.1), ("share_of_memory_roof", "<", 0.9), _MEMORY_DECIDES),

@@ -20,11 +20,12 @@ Vector vec Element element lanes like splat convert bits Whole mask select both 
 store store_truth bfloat16 float16 stream streamed counting gather each fold_lanes maximum minimum absolute signed_like
 sign_of root cut floor_of ceil_of round_of floor_divide floor_remainder poly poly_from exponential
 exponential_less_1 logarithm logarithm_1_plus hyperbolic_tangent error_function logistic round_bfloat16 round_float16
+load_backwards load_every_other store_backwards moved_up scan_lanes
 sine cosine lesser scaled at_most at_least one NAN INFINITY INT32_MIN INT64_MIN
 """
 _RESERVED = frozenset((*_CPP.split(), *_PYTHON.split(), *_PIECES.split(), *keyword.kwlist, *keyword.softkwlist))
 # Outputs, scratch, kept rows, loop variables, vector types, what the candidate's module defines.
-_OURS = re.compile(r"(out|part|kept)\d*|[ltu]|[FDIJ]\d+|LIB|RUN|SOURCE|FLAGS|V")
+_OURS = re.compile(r"(out|part|kept|operand)\d*|[ltu]|[FDIJ]\d+|LIB|RUN\d*|SOURCE|FLAGS|V")
 
 
 def safe_name(name: str) -> str:

@@ -69,7 +69,7 @@ def listed(items: list[str]) -> str:
 
 def loops(kernel: Kernel, schedule: Schedule) -> list[str]:
     """The kernel's loops in words, one sentence for each statement outside of all loops."""
-    stages = [statement for statement in kernel.statements if isinstance(statement, Par | Folds | For | Vec)]
+    stages = [statement for statement in kernel.everything if isinstance(statement, Par | Folds | For | Vec)]
     sentences = []
     for number, stage in enumerate(stages):
         start = "" if len(stages) == 1 else ("First, " if number == 0 else "Then, ")
@@ -114,5 +114,5 @@ def _inner(stage: Statement, schedule: Schedule) -> str:
 
 def size(kernel: Kernel) -> str:
     """How many scalar operations stand in the kernel, for a sense of what was fused."""
-    count = sum(1 for node in walk(*expressions_in(*kernel.statements)) if node.children)
+    count = sum(1 for node in walk(*expressions_in(*kernel.everything)) if node.children)
     return f"{count} operation{'s' if count != 1 else ''}"

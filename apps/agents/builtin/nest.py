@@ -4,6 +4,7 @@ Par     points of several axes (and pieces of one more) are done by threads, in 
 For     points of one axis, in order
 Vec     points of one axis, several at once: all of it, or the piece that a surrounding Par deals out
 Folds   accumulators are made, the body accumulates into them, and they are finished
+Running points of one axis in order, with what scans have come to so far
 Store, Accumulate   what happens at a point
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from apps.agents.builtin.form import Buffer, Expr, Fold
+from apps.agents.builtin.form import Buffer, Expr, Fold, Scan
 from apps.agents.builtin.index import Axis, Index
 
 
@@ -62,12 +63,34 @@ class Folds:
 
 
 @dataclass(frozen=True)
+class Running:
+    """Points of one axis in order, each scan's value so far carried from one to the next.
+
+    The loop within is over that axis itself, or over a tile of another one: then each lane carries its own value.
+    """
+
+    axis: Axis
+    scans: tuple[Scan, ...]
+    body: Vec
+
+
+@dataclass(frozen=True)
 class Piece:
-    """Pieces of an axis that a Par deals out. `exact`: the last one reaches back so that all are of this size."""
+    """Pieces of an axis that a Par deals out.
+
+    A tile has a `start` and a `place` within it, whose sum is the place along the axis; what is within the Par is spelled
+    with these. All tiles are of one size: the last one reaches back. Of one tile alone the start is 0, and not spelled.
+    """
 
     axis: Axis
     size: int
-    exact: bool
+    start: Axis | None = None
+    place: Axis | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether these are tiles."""
+        return self.place is not None
 
     @property
     def count(self) -> int:
@@ -93,17 +116,30 @@ class Par:
         return total
 
 
-Statement = Par | For | Vec | Folds | Store | Accumulate
+Statement = Par | For | Vec | Folds | Running | Store | Accumulate
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Statements in order, and the buffers that they use: those they read, write, and keep between statements."""
+    """Statements in order, and the buffers that they use: those they read, write, and keep between statements.
+
+    `rounds` are statements that come before calls of the library, one round before the other; empty ones too. `library_flops`
+    are the operations that these calls make, which take the same time whatever the loops do. `inplace` says which outputs
+    take the memory of which product.
+    """
 
     statements: tuple[Statement, ...]
     reads: tuple[Buffer, ...]
     writes: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...]
+    rounds: tuple[tuple[Statement, ...], ...] = ()
+    library_flops: float = 0.0
+    inplace: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def everything(self) -> tuple[Statement, ...]:
+        """All statements of all rounds."""
+        return (*(one for statements in self.rounds for one in statements), *self.statements)
 
 
 def statements_in(*roots: Statement) -> Iterator[Statement]:
@@ -112,6 +148,8 @@ def statements_in(*roots: Statement) -> Iterator[Statement]:
         yield root
         if isinstance(root, Par | For | Vec | Folds):
             yield from statements_in(*root.body)
+        elif isinstance(root, Running):
+            yield from statements_in(root.body)
 
 
 def expressions_in(*roots: Statement) -> Iterator[Expr]:
@@ -121,3 +159,5 @@ def expressions_in(*roots: Statement) -> Iterator[Expr]:
             yield statement.value
         elif isinstance(statement, Accumulate):
             yield from statement.fold.parts
+        elif isinstance(statement, Running):
+            yield from (scan.here for scan in statement.scans)

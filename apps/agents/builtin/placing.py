@@ -8,118 +8,150 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from apps.agents.builtin.form import SIZES, Buffer, Expr, Fold, Load, Op, Position, walk
+from apps.agents.builtin.form import SIZES, Buffer, Expr, Fold, Load, scans_read
 from apps.agents.builtin.index import Axis, Index
-from apps.agents.builtin.keeping import shared_work
-from apps.agents.builtin.nest import Accumulate, Folds, For, Par, Piece, Statement, Store, Vec
+from apps.agents.builtin.keeping import shared_work, worth_hoisting
+from apps.agents.builtin.nest import Accumulate, Folds, For, Par, Piece, Running, Statement, Store, Vec
+from apps.agents.builtin.respelling import PLACE, START, backwards, scanned_axis, spelled_in_tiles, turned
 from apps.agents.builtin.schedule import Schedule
-from apps.agents.builtin.targets import Target, replace_nodes
+from apps.agents.builtin.targets import Target
+from apps.agents.builtin.tasks import Group, Task, groups, ranked, reading, unknown_folds
+from apps.agents.builtin.walking import best_axis, bound_axes, by_step, widens, widest, work
 
 # Fewer points than this (elements touched) are not worth waking threads for; about 20 us of work.
 LEAST_PARALLEL = 16384
 
 
-class Stuck(Exception):
-    """A fold that would be computed again and again; it has to be stored first."""
-
-    def __init__(self, fold: Fold) -> None:
-        super().__init__("a fold has no place")
-        self.fold = fold
-
-
-@dataclass(frozen=True)
-class _Task:
-    """A statement to reach for all points of axes."""
-
-    axes: tuple[Axis, ...]
-    statement: Store | Accumulate
-    needs: tuple[Expr, ...]
-
-    def within(self, bound: frozenset[Axis]) -> _Task:
-        return replace(self, axes=tuple(axis for axis in self.axes if axis not in bound))
-
-
 class Placing:
-    """Places targets one group after another; folds computed outside all loops stay known."""
+    """Places targets one group after another; folds computed outside all loops stay known.
 
-    def __init__(self, schedule: Schedule) -> None:
+    Buffers in `cached` are never stored past the caches.
+    """
+
+    def __init__(self, schedule: Schedule, cached: frozenset[Buffer] = frozenset()) -> None:
         self.schedule = schedule
+        self.cached = cached
         self.known: frozenset[Fold] = frozenset()
         self.tile_lanes = 1
+        self.aligned: Axis | None = None
         self.kept = 0
 
     def place(self, targets: Sequence[Target]) -> list[Statement]:
         """Statements for targets that may be computed together. Raises `Stuck`."""
-        tasks: Sequence[_Task] = [_Task(t.axes, Store(t.buffer, t.offset, t.body), (t.body,)) for t in targets]
+        tasks: Sequence[Task] = [Task(t.axes, Store(t.buffer, t.offset, t.body), (t.body,)) for t in targets]
+        running = [self._running(task) for task in tasks if scans_read(*task.needs)]
+        if running:
+            tasks = [task for task in tasks if not scans_read(*task.needs)]
+            return running + self._placed(tasks)
+        return self._placed(tasks)
+
+    def _placed(self, tasks: Sequence[Task]) -> list[Statement]:
         statements, self.known, tasks = self._folds(tasks, frozenset(), self.known, None)
-        for group in _groups(tasks, frozenset(), self.known):
+        for group in groups(tasks, frozenset(), self.known):
             statements += self._parallel(group, self.known)
         return statements
 
+    def _running(self, task: Task) -> Statement:
+        """Points of all axes but the one that is scanned are independent of each other."""
+        assert isinstance(task.statement, Store)
+        axis = scanned_axis(task.needs[0])
+        assert axis is not None
+        if backwards(task.needs[0]):
+            axis, task = turned(task, axis)
+        vector = best_axis([task], task.axes)
+        others = tuple(one for one in task.axes if one not in (axis, vector))
+        threads = self.schedule.threads and work([task]) >= LEAST_PARALLEL
+        if vector in (None, axis):
+            lanes = self._lanes(axis, [task])
+            store = task.statement
+            assert isinstance(store, Store)
+            if self.schedule.streaming:
+                store = self._streamed(store, axis, lanes)
+            return Par(others, None, (Running(axis, scans_read(store.value), Vec(axis, lanes, 1, (store,))),), threads)
+        assert vector is not None
+        piece = self._tile(vector, [task])
+        assert piece.place is not None
+        (spelled,), _ = spelled_in_tiles([task], piece)
+        loop = self._vector(piece.place, (spelled.statement,), whole=False)
+        return Par(others, piece, (Running(axis, scans_read(*spelled.needs), loop),), threads)
+
     # --- outside: what threads share
 
-    def _parallel(self, group: _Group, known: frozenset[Fold]) -> list[Statement]:
+    def _parallel(self, group: Group, known: frozenset[Fold]) -> list[Statement]:
         axes = group.first or group.tasks[0].axes
         if not axes:
             return [task.statement for task in group.tasks]
         vector = best_axis(group.tasks, axes)
         inside = set(axes) if group.first else set()
-        everything = {axis for task in group.tasks for axis in task.axes} | _bound_axes(group.tasks)
+        everything = {axis for task in group.tasks for axis in task.axes} | bound_axes(group.tasks)
         if group.first and best_axis(group.tasks, tuple(everything)) not in inside:
             vector = None
         if vector is None and not group.first:
             vector = axes[-1]
         others = tuple(axis for axis in axes if axis != vector)
-        piece = self._piece(vector, others, group) if vector is not None else None
+        piece: Piece | None = None
         bound = frozenset(axes)
-        if group.first:
-            if vector is not None:
-                self.tile_lanes = self._lanes(vector, group.tasks)
-            body = self._inside([t.within(bound) for t in group.tasks], bound, known, vector)
-        else:
+        tasks = [task.within(bound) for task in group.tasks]
+        body: list[Statement]
+        if not group.first:
             assert vector is not None
-            body = [self._vector(vector, tuple(t.statement for t in group.tasks), whole=True)]
-        threads = self.schedule.threads and _work(group.tasks) >= LEAST_PARALLEL
+            piece = self._block(vector, others)
+            body = [self._vector(vector, tuple(task.statement for task in tasks), whole=True)]
+        elif vector is None:
+            body = self._inside(tasks, bound, known, None)
+        else:
+            piece = self._tile(vector, group.tasks)
+            tasks, here = spelled_in_tiles(tasks, piece)
+            body = self._inside(tasks, frozenset(others) | here, known, piece.place)
+        threads = self.schedule.threads and work(group.tasks) >= LEAST_PARALLEL
         return [Par(others, piece, tuple(body), threads)]
 
-    def _piece(self, vector: Axis, others: tuple[Axis, ...], group: _Group) -> Piece | None:
-        lanes = self._lanes(vector, group.tasks)
-        if group.first:
-            size = max(1, self.schedule.tile // (lanes * 4)) * lanes
-            return Piece(vector, min(size, vector.extent // lanes * lanes), exact=True)
+    def _tile(self, vector: Axis, tasks: Sequence[Task]) -> Piece:
+        lanes = self.tile_lanes = self._lanes(vector, tasks)
+        size = min(max(1, self.schedule.tile // (lanes * 4)) * lanes, vector.extent // lanes * lanes)
+        start = Axis(START, vector.extent) if size < vector.extent else None
+        # A tile that reaches back begins anywhere, unless all of the axis is whole vectors.
+        self.aligned = start if vector.extent % lanes == 0 else None
+        return Piece(vector, size, start, Axis(PLACE, size))
+
+    def _block(self, vector: Axis, others: tuple[Axis, ...]) -> Piece | None:
         rows = math.prod(axis.extent for axis in others)
         if rows >= PLENTY_OF_ROWS and vector.extent <= 4 * self.schedule.block:
             return None
-        return Piece(vector, min(self.schedule.block, -(-vector.extent // 64) * 64), exact=False)
+        return Piece(vector, min(self.schedule.block, -(-vector.extent // 64) * 64))
 
     # --- inside: folds first, then what reads them
 
     def _inside(
-        self, tasks: Sequence[_Task], bound: frozenset[Axis], known: frozenset[Fold], vector: Axis | None
+        self, tasks: Sequence[Task], bound: frozenset[Axis], known: frozenset[Fold], vector: Axis | None
     ) -> list[Statement]:
         statements, known, tasks = self._folds(tasks, bound, known, vector)
-        for group in _groups(tasks, bound, known):
+        for group in groups(tasks, bound, known):
             if group.first:
                 more = bound | frozenset(group.first)
                 inner = self._inside([t.within(more) for t in group.tasks], more, known, vector)
                 statements += _loops(group.first, inner)
             else:
-                statements += self._leaf(group.tasks, vector)
+                leaf: Sequence[Task] = group.tasks
+                if vector is not None and leaf[0].axes:
+                    hoisted, leaf = self._hoisted(leaf, vector)
+                    statements += hoisted
+                statements += self._leaf(leaf, vector)
         return statements
 
     def _folds(
-        self, tasks: Sequence[_Task], bound: frozenset[Axis], known: frozenset[Fold], vector: Axis | None
-    ) -> tuple[list[Statement], frozenset[Fold], Sequence[_Task]]:
+        self, tasks: Sequence[Task], bound: frozenset[Axis], known: frozenset[Fold], vector: Axis | None
+    ) -> tuple[list[Statement], frozenset[Fold], Sequence[Task]]:
         statements: list[Statement] = []
-        ready = [fold for fold in _unknown(tasks, known) if fold.axes <= bound]
-        for together in _ranked(ready):
-            inner = [_Task(fold.bound, Accumulate(fold), fold.parts) for fold in together]
+        ready = [fold for fold in unknown_folds(tasks, known) if fold.axes <= bound]
+        for together in ranked(ready):
+            inner = [Task(fold.bound, Accumulate(fold), fold.parts) for fold in together]
             keeps: tuple[Buffer, ...] = ()
-            if self.schedule.keep and bound and vector is None:
-                stores, tasks = self._kept(together[0].bound, together, tasks)
-                inner += [_Task(together[0].bound, store, (store.value,)) for store in stores]
+            if self.schedule.keep and bound:
+                stores, tasks = self._kept(together, tasks, () if vector is None else (vector,))
+                inner += [Task(together[0].bound, store, (store.value,)) for store in stores]
                 keeps = tuple(store.buffer for store in stores)
             body = self._inside(inner, bound, known, vector)
             statements.append(Folds(tuple(together), tuple(body), keeps))
@@ -127,42 +159,56 @@ class Placing:
         return statements, known, tasks
 
     def _kept(
-        self, walked: tuple[Axis, ...], folds: Sequence[Fold], tasks: Sequence[_Task]
-    ) -> tuple[list[Store], Sequence[_Task]]:
+        self, folds: Sequence[Fold], tasks: Sequence[Task], tile: tuple[Axis, ...]
+    ) -> tuple[list[Store], Sequence[Task]]:
         """Stores of what a pass of folds computes and a later one needs again, and the tasks reading these instead."""
         found, readers = shared_work(
-            walked,
+            (*folds[0].bound, *tile),
             [part for fold in folds for part in fold.parts],
-            [(task.axes, task.needs) for task in tasks],
+            [((*task.axes, *tile), task.needs) for task in tasks],
             self.kept,
+            scattered=bool(tile),
         )
         self.kept += len(found)
-        changed = []
-        for task, table in zip(tasks, readers, strict=True):
-            if table and isinstance(task.statement, Store):
-                value = replace_nodes(task.statement.value, table)
-                task = _Task(task.axes, replace(task.statement, value=value), (value,))
-            changed.append(task)
+        changed = [reading(task, table) for task, table in zip(tasks, readers, strict=True)]
         return [Store(buffer, offset, value, kept=True) for buffer, offset, value in found], changed
 
-    def _leaf(self, tasks: Sequence[_Task], vector: Axis | None) -> list[Statement]:
+    def _hoisted(self, tasks: Sequence[Task], place: Axis) -> tuple[list[Statement], Sequence[Task]]:
+        """What depends on a tile alone and not on the axes that are walked within it, computed once for the tile."""
+        kept: dict[Expr, Buffer] = {}
+        changed = []
+        for task in tasks:
+            table: dict[Expr, Expr] = {}
+            for node in worth_hoisting(task.needs, place, frozenset(task.axes)):
+                if node not in kept:
+                    kept[node] = Buffer(f"kept{self.kept + len(kept)}", node.dtype, place.extent)
+                table[node] = Load(kept[node], Index.of(place))
+            changed.append(reading(task, table))
+        if not kept:
+            return [], tasks
+        self.kept += len(kept)
+        stores = tuple(Store(buffer, Index.of(place), node, kept=True) for node, buffer in kept.items())
+        loop = self._vector(place, stores, whole=False)
+        return [Folds((), (loop,), tuple(kept.values()))], changed
+
+    def _leaf(self, tasks: Sequence[Task], vector: Axis | None) -> list[Statement]:
         """Loops over the axes that are left, the vector axis innermost, or the surrounding tile's."""
         axes = tasks[0].axes
         body = tuple(task.statement for task in tasks)
         if vector is not None:
-            return _loops(_by_step(axes, tasks), [self._vector(vector, body, whole=False, tasks=tasks)])
+            return _loops(by_step(axes, tasks), [self._vector(vector, body, whole=False, tasks=tasks)])
         if not axes:
             return list(body)
         along = best_axis(tasks, axes)
         if along is None:
             return _loops(axes[:-1], [Vec(axes[-1], 1, 1, body)])
-        others = tuple(axis for axis in _by_step(axes, tasks) if axis != along)
+        others = tuple(axis for axis in by_step(axes, tasks) if axis != along)
         return _loops(others, [self._vector(along, body, whole=True, tasks=tasks)])
 
     def _vector(
-        self, axis: Axis, body: tuple[Store | Accumulate, ...], *, whole: bool, tasks: Sequence[_Task] = ()
+        self, axis: Axis, body: tuple[Store | Accumulate, ...], *, whole: bool, tasks: Sequence[Task] = ()
     ) -> Vec:
-        made = [_Task((axis,), s, (s.value,) if isinstance(s, Store) else s.fold.parts) for s in body]
+        made = [Task((axis,), s, (s.value,) if isinstance(s, Store) else s.fold.parts) for s in body]
         # What is kept for a tile is laid out in vectors, which all loops over it share.
         lanes = self._lanes(axis, made) if whole else self.tile_lanes
         folding = whole and any(isinstance(s, Accumulate) and axis in s.fold.bound for s in body)
@@ -170,11 +216,20 @@ class Placing:
         while unroll > 1 and unroll * lanes > axis.extent:
             unroll //= 2
         # A tile that reaches back, so as to be whole, begins anywhere.
-        if self.schedule.streaming and (whole or axis.extent % lanes == 0):
-            body = tuple(_streamed(s, axis, lanes) if isinstance(s, Store) and not s.kept else s for s in body)
+        if self.schedule.streaming:
+            body = tuple(self._streamed(s, axis, lanes) if isinstance(s, Store) and not s.kept else s for s in body)
         return Vec(axis, lanes, unroll, body)
 
-    def _lanes(self, axis: Axis, tasks: Sequence[_Task]) -> int:
+    def _streamed(self, store: Store, axis: Axis, lanes: int) -> Store:
+        """The store past the caches where its vectors are always aligned (buffers begin at 64 bytes) and it is worth it."""
+        bytes_ = lanes * SIZES[store.buffer.dtype]
+        aligned = store.offset.constant % lanes == 0 and store.offset.coefficient(axis) == 1
+        for atom, step in store.offset.terms:
+            aligned = aligned and (atom in (axis, self.aligned) or step % lanes == 0)
+        whole = bytes_ in (16, 32, 64) and store.buffer.dtype in ("float32", "float64", "int64", "int32")
+        return replace(store, streaming=aligned and whole and not widens(store) and store.buffer not in self.cached)
+
+    def _lanes(self, axis: Axis, tasks: Sequence[Task]) -> int:
         if not self.schedule.width:
             return 1
         lanes = self.schedule.width // 8 // widest(tasks, axis)
@@ -187,140 +242,7 @@ class Placing:
 PLENTY_OF_ROWS = 256
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Tasks that loop together: over `first`, then further; or, where that is empty, over the same axes at once."""
-
-    first: tuple[Axis, ...]
-    tasks: tuple[_Task, ...]
-
-
-def _groups(tasks: Sequence[_Task], bound: frozenset[Axis], known: frozenset[Fold]) -> list[_Group]:
-    table: dict[tuple[bool, frozenset[Axis]], list[_Task]] = {}
-    for task in tasks:
-        first = _first_axes(task, known)
-        table.setdefault((bool(first), first or frozenset(task.axes)), []).append(task)
-    return [
-        _Group(tuple(axis for axis in members[0].axes if axis in axes) if folds else (), tuple(members))
-        for (folds, axes), members in table.items()
-    ]
-
-
-def _first_axes(task: _Task, known: frozenset[Fold]) -> frozenset[Axis]:
-    """The axes that must be bound before the first of a task's folds can be computed. Raises `Stuck`."""
-    mine = frozenset(task.axes)
-    wanted = {fold: fold.axes & mine for fold in _unknown([task], known)}
-    needs = [axes for axes in wanted.values() if axes]
-    if not needs:
-        for fold in wanted:
-            raise Stuck(fold)
-        return frozenset()
-    first = min(needs, key=lambda axes: (len(axes), sorted(axis.number for axis in axes)))
-    for fold, axes in wanted.items():
-        if not first <= axes:
-            raise Stuck(fold)
-    return first
-
-
-def _unknown(tasks: Sequence[_Task], known: frozenset[Fold]) -> list[Fold]:
-    """All folds, nested ones too, that the tasks read and that are not computed yet; inner ones first."""
-    found: dict[Fold, None] = {}
-    seen: set[Expr] = set()
-    stack = [(need, False) for task in reversed(tasks) for need in reversed(task.needs)]
-    while stack:
-        node, ready = stack.pop()
-        if ready:
-            if isinstance(node, Fold):
-                found[node.whole] = None
-        elif node not in seen and not (isinstance(node, Fold) and node.whole in known):
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
-    return list(found)
-
-
-def _ranked(ready: Sequence[Fold]) -> list[list[Fold]]:
-    """Folds in groups that can be accumulated together: none reads another of its group, all over the same axes."""
-    rank: dict[Fold, int] = {}
-    for fold in ready:  # inner ones come first
-        inside = [rank[n.whole] for n in walk(*fold.parts) if isinstance(n, Fold) and n.whole in rank]
-        rank[fold] = 1 + max(inside, default=0)
-    table: dict[tuple[int, frozenset[Axis]], list[Fold]] = {}
-    for fold in ready:
-        table.setdefault((rank[fold], frozenset(fold.bound)), []).append(fold)
-    return [table[key] for key in sorted(table, key=lambda key: key[0])]
-
-
 def _loops(axes: Sequence[Axis], body: list[Statement]) -> list[Statement]:
     for axis in reversed(axes):
         body = [For(axis, tuple(body))]
     return body
-
-
-# --- which axis is walked along ---------------------------------------------------------------------------------
-
-
-def best_axis(tasks: Sequence[_Task], axes: Sequence[Axis]) -> Axis | None:
-    """The axis along which most elements lie next to each other, None where none does."""
-    scores = dict.fromkeys(axes, 0)
-    for index in dict.fromkeys(_addresses(tasks)):
-        weight = math.prod(axis.extent for axis in index.axes())
-        for axis in axes:
-            if index.coefficient(axis) == 1:
-                scores[axis] += weight
-    best = max(axes, key=lambda axis: scores[axis], default=None)
-    return best if best is not None and scores[best] else None
-
-
-def _addresses(tasks: Sequence[_Task]) -> list[Index]:
-    found = [node.offset for node in walk(*(need for task in tasks for need in task.needs)) if isinstance(node, Load)]
-    return found + [task.statement.offset for task in tasks if isinstance(task.statement, Store)]
-
-
-def _by_step(axes: tuple[Axis, ...], tasks: Sequence[_Task]) -> tuple[Axis, ...]:
-    """Axes in order of how far they step through memory, the farthest outermost."""
-    found = _addresses(tasks)
-    return tuple(sorted(axes, key=lambda axis: -max((abs(i.coefficient(axis) or 0) for i in found), default=0)))
-
-
-def _bound_axes(tasks: Sequence[_Task]) -> set[Axis]:
-    needs = [need for task in tasks for need in task.needs]
-    return {axis for node in walk(*needs) if isinstance(node, Fold) for axis in node.bound}
-
-
-def widest(tasks: Sequence[_Task], axis: Axis) -> int:
-    """Bytes of the widest type computed with along an axis. A position cast to 32 bits is made in 32 bits."""
-    narrow: set[Expr] = {
-        node.args[0]
-        for node in walk(*(need for task in tasks for need in task.needs))
-        if isinstance(node, Op) and node.name == "cast" and node.dtype == "int32" and isinstance(node.args[0], Position)
-    }
-    narrow |= {task.statement.value for task in tasks if isinstance(task.statement, Store) and widens(task.statement)}
-    size = 4
-    for node in walk(*(need for task in tasks for need in task.needs)):
-        if axis in node.axes and node not in narrow and node.dtype != "bool":
-            size = max(size, SIZES[node.dtype])
-    return size
-
-
-def widens(store: Store) -> bool:
-    """Whether a store only makes whole numbers of 64 bits of those of 32, which it can do by halves of a vector."""
-    value = store.value
-    return isinstance(value, Op) and value.name == "cast" and (value.args[0].dtype, value.dtype) == ("int32", "int64")
-
-
-def _work(tasks: Sequence[_Task]) -> int:
-    """Elements touched, about."""
-    return sum(math.prod(axis.extent for axis in index.axes()) for index in dict.fromkeys(_addresses(tasks)))
-
-
-def _streamed(store: Store, axis: Axis, lanes: int) -> Store:
-    """The store past the caches where its vectors are always aligned: buffers begin at 64 bytes."""
-    bytes_ = lanes * SIZES[store.buffer.dtype]
-    aligned = store.offset.constant % lanes == 0 and store.offset.coefficient(axis) == 1
-    for atom, step in store.offset.terms:
-        aligned = aligned and (atom == axis or step % lanes == 0)
-    whole = (
-        not widens(store) and bytes_ in (16, 32, 64) and store.buffer.dtype in ("float32", "float64", "int64", "int32")
-    )
-    return replace(store, streaming=aligned and whole)

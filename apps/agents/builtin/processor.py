@@ -41,6 +41,12 @@ class Processor:
         return max(1, self.host.cores)
 
     @property
+    def flops_a_second(self) -> float:
+        """What all cores reach together in float32, a multiply-add counted as two."""
+        measured = self.host.ceilings.peak_gflops.get("fp32_all")
+        return measured * 1e9 if measured else 2 * self.lanes_a_cycle * self.hertz * self.cores
+
+    @property
     def region_seconds(self) -> float:
         """What entering and leaving a parallel region takes."""
         measured = self.host.ceilings.parallel_region_us

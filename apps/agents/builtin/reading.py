@@ -37,16 +37,52 @@ class Meaning:
     nested: bool
     constants: dict[str, tuple[float | int | bool, ...]]
     calls: tuple[LibraryCall, ...] = ()
+    operands: tuple[Prepared, ...] = ()
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """What comes before the outputs, in order."""
+        found: list[Round] = []
+        made: set[str] = set()
+        for call in self.calls:
+            new = tuple(o for o in self.operands if o.fact.name in call.reads and o.fact.name not in made)
+            made |= set(call.reads)
+            if new or not found:
+                found.append(Round(new, (call,)))
+            else:
+                found[-1] = replace(found[-1], calls=(*found[-1].calls, call))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Round:
+    """Operands that the kernel computes, then calls of the library."""
+
+    operands: tuple[Prepared, ...]
+    calls: tuple[LibraryCall, ...]
 
 
 @dataclass(frozen=True)
 class LibraryCall:
-    """What the library computes before the kernel runs: `text` in Python over the buffers named `reads`."""
+    """What the library computes before the kernel runs: `text` in Python over the buffers named `reads`.
+
+    `flops` counts a multiply-add as two. `means` is the same as a fold, where it is one.
+    """
 
     result: TensorFact
     text: str
     reads: tuple[str, ...]
     op: str
+    flops: float = 0.0
+    means: Def | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An operand of a library call that is computed first, into contiguous memory of its own."""
+
+    fact: TensorFact
+    value: Def
 
 
 @dataclass(frozen=True)
@@ -58,6 +94,7 @@ class Call:
     kwargs: dict[str, Operand]
     inputs: tuple[TensorFact, ...]
     calls: list[LibraryCall]
+    operands: list[Prepared]
 
     @property
     def known(self) -> tuple[TensorFact, ...]:
@@ -105,27 +142,31 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
 def read(graph: Graph) -> Meaning:
     """The meaning of a graph. Raises `CannotWrite` naming every operation that has no form here."""
     from apps.agents.builtin import operations  # the table is filled by importing it
+    from apps.agents.builtin.algebra import reduced
 
     _check(graph, operations.LOWERINGS)
     inputs = tuple(replace(fact, name=safe_name(fact.name)) for fact in graph.inputs)
     calls: list[LibraryCall] = []
+    operands: list[Prepared] = []
     values: dict[str, Operand] = {fact.name: _input(fact, graph) for fact in graph.inputs}
     results: dict[str, tuple[Operand, ...]] = {name: (value,) for name, value in values.items()}
     for node in graph.nodes:
         args = tuple(_resolve(arg, results) for arg in node.args)
         kwargs = {name: _resolve(arg, results) for name, arg in node.kwargs.items()}
-        result = LOWERINGS[_name(node.op)](Call(node, args, kwargs, inputs, calls))
+        result = LOWERINGS[_name(node.op)](Call(node, args, kwargs, inputs, calls, operands))
         results[node.name] = result if isinstance(result, tuple) else (result,)
     outputs = []
     for reference in graph.outputs:
         value = _resolve(reference, results)
         if not isinstance(value, Def):
             raise CannotWrite("One of its outputs is not a tensor.")
-        if isinstance(value.body, Load) and any(value.body.buffer.name == call.result.name for call in calls):
-            raise CannotWrite("An output is a product as the library gives it, with nothing around it to be fused.")
         outputs.append(value)
     constants = {safe_name(name): values for name, values in graph.constants.items()}
-    return Meaning(inputs, tuple(outputs), graph.nested, constants, tuple(calls))
+    meaning = reduced(Meaning(inputs, tuple(outputs), graph.nested, constants, tuple(calls), tuple(operands)))
+    names = {call.result.name for call in meaning.calls}
+    if any(isinstance(value.body, Load) and value.body.buffer.name in names for value in meaning.outputs):
+        raise CannotWrite("An output is a product as the library gives it, with nothing around it to be fused.")
+    return meaning
 
 
 def _check(graph: Graph, table: dict[str, Lowering]) -> None:

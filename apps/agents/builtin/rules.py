@@ -15,6 +15,7 @@ from apps.agents.builtin.form import (
     Expr,
     Fold,
     Op,
+    Position,
     finite,
     fresh,
     is_number,
@@ -293,6 +294,26 @@ def _ordinary(factor: Expr) -> bool:
     return isinstance(factor, Const) and 1 / 64 <= abs(float(factor.value)) <= 64
 
 
+def narrow_places(node: Expr) -> Expr | None:
+    """Places are compared in 32 bits where these hold them: as many lanes as float32 has."""
+    if not isinstance(node, Op) or node.name not in ("lt", "le", "eq", "ne"):
+        return None
+    narrow = [_narrowed(arg) for arg in node.args]
+    a, b = narrow
+    return Op(node.name, (a, b), "bool") if a is not None and b is not None else None
+
+
+def _narrowed(node: Expr) -> Expr | None:
+    if isinstance(node, Const) and node.dtype == "int64" and abs(int(node.value)) < _LIMIT:
+        return Const(int(node.value), "int32")
+    if isinstance(node, Position) and node.index.range()[0] > -_LIMIT and node.index.range()[1] < _LIMIT:
+        return Op("cast", (node,), "int32")
+    return None
+
+
+_LIMIT = 1 << 31
+
+
 SIMPLIFY: tuple[Rule, ...] = (
     Rule("fold constants", fold_constants),
     Rule("drop neutral operands", drop_neutral),
@@ -306,4 +327,5 @@ SIMPLIFY: tuple[Rule, ...] = (
     Rule("logistic function", logistic),
     Rule("tanh and one", tanh_plus_1),
     Rule("join constant factors", join_factors),
+    Rule("compare places in 32 bits", narrow_places),
 )

@@ -13,10 +13,11 @@ class Schedule:
 
     width          bits of the vectors written down; 0 leaves vectors to the compiler
     polynomials    exp, log, tanh, erf.. in line instead of calls of the mathematics library
-    accumulators   independent accumulators of a fold along the vector axis, and vectors in flight of a map
+    accumulators   independent accumulators of a fold along the vector axis
     tile           bytes along the contiguous axis that a thread keeps at once when it folds another axis
     block          elements of a long row that a thread takes at a time
     streaming      stores past the caches, where an output is written once and is large
+    resident       bytes of the last cache: where inputs and outputs are less, nothing is stored past it
     reciprocals    one division for a row instead of one for each of its elements
     keep           a value of a row that two passes need is kept in a buffer between them
     online         largest element and sum of exponentials in one pass
@@ -31,6 +32,7 @@ class Schedule:
     tile: int = 256
     block: int = 16384
     streaming: bool = False
+    resident: int = 0
     reciprocals: bool = False
     keep: bool = False
     online: bool = False

@@ -17,6 +17,7 @@ from apps.agents.builtin.form import (
     Fold,
     Load,
     Position,
+    Scan,
     substitute,
     transform,
     walk,
@@ -64,14 +65,52 @@ def respelled(targets: Sequence[Target]) -> tuple[Target, ...]:
     return current
 
 
-def split_fold(fold: Fold, axis: Axis, pieces: int) -> tuple[tuple[Axis, Axis], tuple[Expr, ...]]:
-    """A bound axis as `pieces` runs: (piece, place within it) and the parts spelled with them."""
-    numbers = {one.number for part in fold.parts for node in walk(part) for one in node.axes}
-    numbers |= {one.number for one in fold.bound}
+def sharing_memory(targets: Sequence[Target], products: set[str]) -> tuple[list[Target], tuple[tuple[str, str], ...]]:
+    """Outputs that take the memory of a product of the same size, which is read at the output's own place alone.
+
+    With (output, product) for each.
+    """
+    made, pairs = list(targets), []
+    for i, target in enumerate(targets):
+        product = _own_place(target, targets, products)
+        if product is None:
+            continue
+
+        def change(node: Expr, old: Buffer = product, new: Buffer = target.buffer) -> Expr:
+            return Load(new, node.offset) if isinstance(node, Load) and node.buffer == old else node
+
+        made[i] = replace(target, body=transform(target.body, change))
+        pairs.append((target.buffer.name, product.name))
+    return made, tuple(pairs)
+
+
+def _own_place(target: Target, targets: Sequence[Target], products: set[str]) -> Buffer | None:
+    if any(isinstance(node, Fold | Scan) and node.axes for node in walk(target.body)):
+        return None  # it may be written in tiles, and the last one reaches back
+    within_folds = {node for one in walk(target.body) if isinstance(one, Fold) for node in walk(*one.parts)}
+    loads: dict[Buffer, list[Load]] = {}
+    for one in targets:
+        for node in walk(one.body):
+            if isinstance(node, Load) and node.buffer.name in products:
+                loads.setdefault(node.buffer, []).append(node)
+    for buffer, found in loads.items():
+        alone = len(found) == 1 and found[0].offset == target.offset and not found[0].guards
+        fits = buffer.dtype == target.buffer.dtype and buffer.elements == target.buffer.elements
+        reads_here = any(node is found[0] for node in walk(target.body))
+        elsewhere = any(node is found[0] for one in targets if one is not target for node in walk(one.body))
+        if alone and fits and reads_here and not elsewhere and found[0] not in within_folds:
+            return buffer
+    return None
+
+
+def split_folds(folds: Sequence[Fold], axis: Axis, pieces: int) -> tuple[tuple[Axis, Axis], list[tuple[Expr, ...]]]:
+    """An axis that all these folds bind as `pieces` runs: (piece, place within it) and each fold's parts spelled with them."""
+    numbers = {one.number for fold in folds for part in fold.parts for node in walk(part) for one in node.axes}
+    numbers |= {one.number for fold in folds for one in fold.bound}
     top = max([_RESPELLED * 2, *numbers])
     piece, place = Axis(top + 1, pieces), Axis(top + 2, axis.extent // pieces)
     values = _split_values(axis, piece, place)
-    return (piece, place), tuple(substitute(part, values) for part in fold.parts)
+    return (piece, place), [tuple(substitute(part, values) for part in fold.parts) for fold in folds]
 
 
 def _split_values(axis: Axis, high: Axis, low: Axis) -> dict[Axis, Index]:
@@ -87,6 +126,8 @@ def indices(*roots: Expr) -> Iterator[Index]:
                 yield guard.index
         elif isinstance(node, Position):
             yield node.index
+        elif isinstance(node, Scan):
+            yield node.at
 
 
 def _all_indices(targets: Sequence[Target]) -> list[Index]:
@@ -96,13 +137,14 @@ def _all_indices(targets: Sequence[Target]) -> list[Index]:
 
 
 def _splittable(targets: Sequence[Target]) -> tuple[Axis, int] | None:
+    running = {n.bound for n in walk(*(target.body for target in targets)) if isinstance(n, Scan)}
     for index in _all_indices(targets):
         for division in index.divisions():
             terms = division.of.terms
             if len(terms) != 1 or terms[0][1] != 1 or division.of.constant:
                 continue
             axis = terms[0][0]
-            if isinstance(axis, Axis) and axis.extent % division.by == 0:
+            if isinstance(axis, Axis) and axis.extent % division.by == 0 and axis not in running:
                 return axis, division.by
     return None
 
@@ -128,6 +170,8 @@ def _binders(targets: Sequence[Target]) -> list[tuple[Axis, ...]]:
     for node in walk(*(target.body for target in targets)):
         if isinstance(node, Fold):
             binders.append(node.bound)
+        elif isinstance(node, Scan):
+            binders.append((node.bound,))
     return list(dict.fromkeys(binders))
 
 

@@ -101,12 +101,16 @@ def _footprint(passes: list[Vec], par: Par | None) -> float:
 
 
 def _touch(buffer: Buffer, offset: Index, par: Par | None, along: Axis) -> _Touch:
-    outside = frozenset(par.axes) if par is not None else frozenset()
     piece = par.piece if par is not None else None
+    outside = frozenset(par.axes) if par is not None else frozenset()
+    if piece is not None and piece.start is not None:
+        outside |= {piece.start}
     size = SIZES[buffer.dtype]
     axes = offset.axes()
     here = size * math.prod(_extent(axis, piece) for axis in axes if axis not in outside)
-    distinct = size * math.prod(axis.extent for axis in axes)
+    distinct = size * math.prod(
+        piece.count if piece is not None and axis == piece.start else axis.extent for axis in axes
+    )
     return _Touch(
         buffer, min(here, buffer.bytes), min(distinct, buffer.bytes), _waste(offset, size, outside, piece, along)
     )

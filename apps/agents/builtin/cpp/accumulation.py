@@ -76,7 +76,7 @@ class Accumulation:
             return wide
         results = [self.expressions.fresh(f"{name}_all") for name in made.names]
         if len(dtypes) == 1:
-            combined = self._combination(fold, ["a"], ["b"], made.lanes)
+            combined = self.combination(fold, ["a"], ["b"], made.lanes)
             self.expressions.need("fold_lanes")
             whole = f"fold_lanes({wide[0]}, [](auto a, auto b) {{ return {combined}; }})"
             scope.add(f"const {TYPES[dtypes[0]]} {results[0]} = {whole};")
@@ -89,7 +89,7 @@ class Accumulation:
         block.close(f"for (int l = 1; l < {made.lanes}; ++l)")
         return results
 
-    def _combination(self, fold: Fold, left: list[str], right: list[str], lanes: int) -> str:
+    def combination(self, fold: Fold, left: list[str], right: list[str], lanes: int) -> str:
         """One part's combination over two names that are vectors of any size, without lines before it."""
         block = Scope()
         block.vector = (_LANE, lanes)

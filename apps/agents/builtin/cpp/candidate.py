@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from apps.agents.builtin.cpp.printer import print_kernel
+from apps.agents.builtin.form import Buffer
 from apps.agents.builtin.nest import Kernel
-from apps.agents.builtin.reading import LibraryCall, Meaning
+from apps.agents.builtin.reading import Meaning, Round
 from apps.kernels.facts import TensorFact
 
 FLAGS = (
@@ -46,14 +46,6 @@ def as_expected(tensor, shape, strides, dtype):
 '''
 
 
-@dataclass(frozen=True)
-class _Argument:
-    """One pointer the kernel takes, as an expression of `forward`."""
-
-    name: str
-    pointer: str
-
-
 def write_candidate(
     meaning: Meaning, kernel: Kernel, states: tuple[TensorFact, ...], *, polynomials: bool, wide: bool, title: str
 ) -> str:
@@ -67,8 +59,9 @@ class _Candidate:
         self.kernel = kernel
         self.title = title
         self.read = {buffer.name for buffer in kernel.reads}
-        self.calls = _needed(meaning.calls, self.read)
-        self.read |= {name for call in self.calls for name in call.reads}
+        self.rounds = meaning.rounds
+        self.read |= {name for call in meaning.calls for name in call.reads}
+        self.inplace = dict(kernel.inplace)
         self.inputs = [fact for fact in meaning.inputs if fact.kind == "input"]
         known = {fact.target: fact for fact in meaning.inputs if fact.kind in ("parameter", "buffer")}
         named = {fact.target or fact.name: fact for fact in states}
@@ -90,14 +83,15 @@ class _Candidate:
             f'SOURCE = r"""\n{cpp}"""',
             f"FLAGS = {flags!r}".replace("'", '"'),
         ]  # fmt: skip
-        count = len(self._arguments())
-        tail = [
-            "",
-            "",
-            "LIB = load(SOURCE, FLAGS)",
-            "RUN = LIB.run",
-            f"RUN.argtypes = [ctypes.c_void_p] * {count}",
-            "RUN.restype = None",
+        count = len(self._buffers())
+        tail = ["", "", "LIB = load(SOURCE, FLAGS)"]
+        for number in (*(str(i) for i, statements in enumerate(self.kernel.rounds) if statements), ""):
+            tail += [
+                f"RUN{number} = LIB.run{number}",
+                f"RUN{number}.argtypes = [ctypes.c_void_p] * {count}",
+                f"RUN{number}.restype = None",
+            ]
+        tail += [
             "",
             "",
             *self._holder(),
@@ -162,19 +156,39 @@ class _Candidate:
                 lines += self._expected(fact, fact.name)
             elif fact.name in self.read and fact.kind == "constant":
                 lines.append(f"        {fact.name} = self.{fact.name}")
-        for call in self.calls:
-            lines.append(f"        {call.result.name} = {call.text}")
-            lines += self._expected(call.result, call.result.name)
+        made: set[str] = set()
+        for number, round_ in enumerate(self.rounds):
+            lines += self._round(number, round_, made)
         results = []
         for buffer, value in zip(self._outputs(), self.meaning.outputs, strict=True):
             results.append(buffer)
-            lines.append(f"        {buffer} = torch.empty({_tuple(value.shape)}, dtype=torch.{value.dtype})")
-        pointers = ", ".join(argument.pointer for argument in self._arguments())
-        lines.append(f"        RUN({pointers})")
+            lines.append(f"        {buffer} = {self._memory(buffer, value.shape, value.dtype)}")
+        lines.append(f"        RUN({self._pointers(made | set(results))})")
         returned = ", ".join(results)
         if self.meaning.nested:
             returned = f"({returned},)" if len(results) == 1 else f"({returned})"
         return [*lines, f"        return {returned}"]
+
+    def _memory(self, name: str, shape: tuple[int, ...], dtype: str) -> str:
+        """New memory, or that of the product which this takes the place of."""
+        if name in self.inplace:
+            return f"{self.inplace[name]}.view({_tuple(shape)})"
+        return f"torch.empty({_tuple(shape)}, dtype=torch.{dtype})"
+
+    def _round(self, number: int, round_: Round, made: set[str]) -> list[str]:
+        """Operands computed into memory of their own, then the library's calls; what is there by now is `made`."""
+        lines = []
+        for operand in round_.operands:
+            fact = operand.fact
+            lines.append(f"        {fact.name} = {self._memory(fact.name, fact.shape, fact.dtype)}")
+            made.add(fact.name)
+        if self.kernel.rounds[number]:
+            lines.append(f"        RUN{number}({self._pointers(made)})")
+        for call in round_.calls:
+            lines.append(f"        {call.result.name} = {call.text}")
+            lines += self._expected(call.result, call.result.name)
+            made.add(call.result.name)
+        return lines
 
     def _outputs(self) -> list[str]:
         return [f"out{i}" if i else "out" for i in range(len(self.meaning.outputs))]
@@ -198,20 +212,20 @@ class _Candidate:
         holder = "self" + "".join(f'._modules["{part}"]' for part in path)
         return f'{holder}._{"parameters" if fact.kind == "parameter" else "buffers"}["{leaf}"]'
 
-    def _arguments(self) -> list[_Argument]:
-        found = [_Argument(buffer.name, f"{buffer.name}.data_ptr()") for buffer in self.kernel.reads]
-        found += [_Argument(buffer.name, f"{buffer.name}.data_ptr()") for buffer in self.kernel.writes]
-        return found + [_Argument(b.name, f"self.{b.name}.data_ptr()") for b in self.kernel.scratch]
+    def _buffers(self) -> list[Buffer]:
+        """What each function of the kernel takes, in order."""
+        return [*self.kernel.reads, *self.kernel.writes, *self.kernel.scratch]
 
-
-def _needed(calls: tuple[LibraryCall, ...], read: set[str]) -> tuple[LibraryCall, ...]:
-    """Those whose results the kernel or another needed one reads."""
-    wanted, needed = set(read), []
-    for call in reversed(calls):
-        if call.result.name in wanted:
-            needed.append(call)
-            wanted |= set(call.reads)
-    return tuple(reversed(needed))
+    def _pointers(self, made: set[str]) -> str:
+        """Their addresses as a call's arguments; of what isn't there yet, none."""
+        later = {call.result.name for call in self.meaning.calls} | {o.fact.name for o in self.meaning.operands}
+        later |= set(self._outputs())
+        scratch = {buffer.name for buffer in self.kernel.scratch}
+        return ", ".join(
+            "None" if buffer.name in later - made
+            else f"{'self.' if buffer.name in scratch else ''}{buffer.name}.data_ptr()"
+            for buffer in self._buffers()
+        )  # fmt: skip
 
 
 def _tuple(sizes: tuple[int, ...]) -> str:

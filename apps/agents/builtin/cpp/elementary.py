@@ -26,13 +26,27 @@ template <class V> inline V scaled(V x, V n) {
 }
 """, "bits", "convert")  # fmt: skip
 add_piece("exponential", """
-// exp(x) = 2^n exp(r), |r| <= log(2) / 2: n by adding 1.5 * 2^23.
+// exp(x) = 2^n exp(r), |r| <= log(2) / 2: n by adding 1.5 * 2^23, which leaves n in the lowest bits of the sum. Without an
+// instruction that scales, 2 exp(r) times 2^(n - 1): right up to the largest number; below 1.7e-38 the result is 0.
 template <class V> inline V exponential(V x) {
-  x = at_least(splat<V>(-104.0f), at_most(splat<V>(89.0f), x));
-  const V n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
-  const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
-  const V q = poly(r, 0.001394112229f, 0.008363181893f, 0.04166637516f, 0.1666657697f, 0.5000000027f);
-  return scaled((r * r) * q + r + 1.0f, n);
+#if defined(__AVX512F__)
+  if constexpr (sizeof x == 64) {
+    x = at_least(splat<V>(-104.0f), at_most(splat<V>(89.0f), x));
+    const V n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
+    const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+    const V q = poly(r, 0.001394112229f, 0.008363181893f, 0.04166637516f, 0.1666657697f, 0.5000000027f);
+    return scaled((r * r) * q + r + 1.0f, n);
+  } else
+#endif
+  {
+    using U = like<uint32_t, V>;
+    x = at_least(splat<V>(-87.6f), at_most(splat<V>(89.0f), x));
+    const V t = x * 1.44269504f + 12582912.0f;
+    const V n = t - 12582912.0f;
+    const V r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+    const V q = poly(r, 0.002788224458f, 0.016726363786f, 0.08333275032f, 0.3333315394f, 1.0000000054f);
+    return ((r * r) * q + (r + r) + 2.0f) * bits<V>((bits<U>(t) << 23) + 0x3f000000u);
+  }
 }
 """, "poly", "bounded", "scaled")  # fmt: skip
 add_piece("exponential_less_1", """

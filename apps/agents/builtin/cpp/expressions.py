@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from apps.agents.builtin.cpp.scalar_text import MEMORY, TYPES, literal, spelling
+from apps.agents.builtin.cpp.loads import loaded
+from apps.agents.builtin.cpp.scalar_text import TYPES, literal, spelling
 from apps.agents.builtin.cpp.scope import Scope
-from apps.agents.builtin.form import Const, Expr, Fold, Load, Name, Op, Position, folds_read, walk
+from apps.agents.builtin.form import Const, Expr, Fold, Load, Name, Op, Position, Scan, folds_read, scans_read, walk
 from apps.agents.builtin.index import Index
 
 # A value used once is written where it is used, unless the line would become longer than this.
@@ -86,7 +87,7 @@ class Expressions:
     def home(self, node: Expr, scope: Scope) -> Scope:
         """The outermost block in which all that the node depends on is known."""
         homes = [scope.binder(axis) for axis in node.axes]
-        homes += [h for f in folds_read(node) if (h := scope.holder(f)) is not None]
+        homes += [h for f in (*folds_read(node), *scans_read(node)) if (h := scope.holder(f)) is not None]
         deepest = max(homes, key=lambda one: one.depth, default=None)
         if deepest is None:
             deepest = scope
@@ -142,10 +143,10 @@ class Expressions:
     def _text(self, node: Expr, scope: Scope) -> str:
         lanes = self.lanes(node, scope)
         if isinstance(node, Load):
-            return self._load(node, scope, lanes)
+            return loaded(self, node, scope, lanes)
         if isinstance(node, Position):
             return self._position(node.index, "int64", scope, lanes)
-        if isinstance(node, Fold | Name):
+        if isinstance(node, Fold | Scan | Name):
             raise KeyError(f"{node} has not been computed where it is read")
         assert isinstance(node, Op)
         if node.name == "cast":
@@ -210,52 +211,6 @@ class Expressions:
             return f"gather<{vector}>([&](int64_t l) {{ return {scope.index(index, 'l', scope.vector[0])}; }})"
         self.need("counting")
         return f"counting<{vector}>({scope.index(index)}, {step})"
-
-    def _load(self, load: Load, scope: Scope, lanes: int) -> str:
-        name, truth = load.buffer.name, load.buffer.dtype == "bool"
-        special = load.buffer.dtype in ("bfloat16", "float16")
-        along = scope.vector[0] if scope.vector and lanes > 1 else None
-        step = load.offset.coefficient(along) if along is not None else 0
-        if along is not None and (step != 1 or load.guards):
-            return self._gathered(load, scope, lanes)
-        where = scope.index(load.offset)
-        at = name if where == "0" else f"{name} + {where}"
-        if special:
-            self.need(load.buffer.dtype)
-        if lanes == 1:
-            text = f"({name}[{where}] != 0)" if truth else f"load<float>({at})" if special else f"{name}[{where}]"
-            if not truth and not special and MEMORY[load.buffer.dtype] != TYPES[load.dtype]:
-                text = f"static_cast<{TYPES[load.dtype]}>({text})"
-            return self._guarded(load, text, scope, None)
-        self.need("load_truth" if truth else "load")
-        return f"load_truth<{lanes}>({at})" if truth else f"load<{self.vector_type(load.dtype, lanes)}>({at})"
-
-    def _gathered(self, load: Load, scope: Scope, lanes: int) -> str:
-        assert scope.vector is not None
-        self.need("gather")
-        where = scope.index(load.offset, "l", scope.vector[0])
-        element = f"{load.buffer.name}[{where}]"
-        if load.buffer.dtype in ("bfloat16", "float16"):
-            self.need(load.buffer.dtype)
-            element = f"load<float>({load.buffer.name} + {where})"
-        dtype = "int32" if load.dtype == "bool" else load.dtype
-        element = self._guarded(load, f"static_cast<{TYPES[dtype]}>({element})", scope, "l")
-        text = f"gather<{self.vector_type(dtype, lanes)}>([&](int64_t l) {{ return {element}; }})"
-        return f"({text} != 0)" if load.dtype == "bool" else text
-
-    def _guarded(self, load: Load, text: str, scope: Scope, plus: str | None) -> str:
-        if not load.guards:
-            return text
-        along = scope.vector[0] if plus and scope.vector else None
-        tests = []
-        for guard in load.guards:
-            low, high = guard.index.range()
-            where = scope.index(guard.index, plus or "", along)
-            tests += [f"{where} >= 0"] * (low < 0) + [f"{where} < {guard.extent}"] * (high >= guard.extent)
-        nothing = "false" if load.dtype == "bool" and not plus else f"static_cast<{TYPES[load.dtype]}>(0)"
-        if load.dtype == "bool" and plus:
-            nothing = "0"
-        return f"({' && '.join(tests)} ? {text} : {nothing})"
 
 
 def _trivial(node: Expr) -> bool:

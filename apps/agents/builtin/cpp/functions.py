@@ -118,6 +118,34 @@ template <class V, class T> inline V load(const T* p) {
   if constexpr (std::is_same_v<T, element<V>>) return v; else return convert<element<V>>(v);
 }
 """, "convert")  # fmt: skip
+add_piece("load_apart", """
+// Elements p[0], p[-1], .. and p[0], p[2], ..; nothing beyond the last of them is read.
+template <class V, class T, int... l> inline V load_backwards(const T* p, std::integer_sequence<int, l...>) {
+  const V v = load<V>(p - (lanes<V> - 1));
+  return __builtin_shufflevector(v, v, (lanes<V> - 1 - l)...);
+}
+template <class V, class T> inline V load_backwards(const T* p) {
+  return load_backwards<V>(p, std::make_integer_sequence<int, lanes<V>>());
+}
+template <class V, class T, int... l> inline V load_every_other(const T* p, std::integer_sequence<int, l...>) {
+  return __builtin_shufflevector(load<V>(p), load<V>(p + lanes<V> - 1), (2 * l < lanes<V> ? 2 * l : 2 * l + 1)...);
+}
+template <class V, class T> inline V load_every_other(const T* p) {
+  return load_every_other<V>(p, std::make_integer_sequence<int, lanes<V>>());
+}
+""", "load")  # fmt: skip
+add_piece("scan_lanes", """
+// Each element combined with all before it, in steps of 1, 2, 4, ..; `none` holds what changes nothing.
+template <int Step, class V, int... l> inline V moved_up(V none, V v, std::integer_sequence<int, l...>) {
+  return __builtin_shufflevector(none, v, (l < Step ? l : lanes<V> + l - Step)...);
+}
+template <int Step = 1, class V, class F> inline V scan_lanes(V v, V none, F combine) {
+  if constexpr (Step < lanes<V>) {
+    const V before = moved_up<Step>(none, v, std::make_integer_sequence<int, lanes<V>>());
+    return scan_lanes<2 * Step>(combine(before, v), none, combine);
+  } else return v;
+}
+""", "vec")  # fmt: skip
 add_piece("load_truth", """
 template <int L> inline auto load_truth(const uint8_t* p) {
   if constexpr (L == 1) return *p != 0; else return load<vec<int32_t, L>>(p) != 0;
@@ -136,6 +164,14 @@ template <class T, class V> inline void store(T* p, V v) {
   }
 }
 """, "convert")  # fmt: skip
+add_piece("store_backwards", """
+template <class T, class V, int... l> inline void store_backwards(T* p, V v, std::integer_sequence<int, l...>) {
+  store(p - (lanes<V> - 1), __builtin_shufflevector(v, v, (lanes<V> - 1 - l)...));
+}
+template <class T, class V> inline void store_backwards(T* p, V v) {
+  store_backwards(p, v, std::make_integer_sequence<int, lanes<V>>());
+}
+""", "store")  # fmt: skip
 add_piece("store_truth", """
 template <int L, class M> inline void store_truth(uint8_t* p, M m) {
   if constexpr (L == 1) *p = m ? 1 : 0;
@@ -228,12 +264,30 @@ template <class V> inline V at_most(V bound, V x) {
   else if constexpr (std::is_same_v<V, vec<double, 8>>) return bits<V>(_mm512_min_pd(bits<__m512d>(bound), bits<__m512d>(x)));
   else
 #endif
+#if defined(__AVX__)
+  if constexpr (std::is_same_v<V, vec<float, 8>>) return bits<V>(_mm256_min_ps(bits<__m256>(bound), bits<__m256>(x)));
+  else if constexpr (std::is_same_v<V, vec<double, 4>>) return bits<V>(_mm256_min_pd(bits<__m256d>(bound), bits<__m256d>(x)));
+  else
+#endif
+#if defined(__SSE2__)
+  if constexpr (std::is_same_v<V, vec<float, 4>>) return bits<V>(_mm_min_ps(bits<__m128>(bound), bits<__m128>(x)));
+  else
+#endif
   return select(x > bound, bound, x);
 }
 template <class V> inline V at_least(V bound, V x) {
 #if defined(__AVX512F__)
   if constexpr (std::is_same_v<V, vec<float, 16>>) return bits<V>(_mm512_max_ps(bits<__m512>(bound), bits<__m512>(x)));
   else if constexpr (std::is_same_v<V, vec<double, 8>>) return bits<V>(_mm512_max_pd(bits<__m512d>(bound), bits<__m512d>(x)));
+  else
+#endif
+#if defined(__AVX__)
+  if constexpr (std::is_same_v<V, vec<float, 8>>) return bits<V>(_mm256_max_ps(bits<__m256>(bound), bits<__m256>(x)));
+  else if constexpr (std::is_same_v<V, vec<double, 4>>) return bits<V>(_mm256_max_pd(bits<__m256d>(bound), bits<__m256d>(x)));
+  else
+#endif
+#if defined(__SSE2__)
+  if constexpr (std::is_same_v<V, vec<float, 4>>) return bits<V>(_mm_max_ps(bits<__m128>(bound), bits<__m128>(x)));
   else
 #endif
   return select(x < bound, bound, x);

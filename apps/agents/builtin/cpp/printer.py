@@ -5,6 +5,7 @@ from __future__ import annotations
 from apps.agents.builtin.cpp.accumulation import Accumulation
 from apps.agents.builtin.cpp.expressions import Expressions
 from apps.agents.builtin.cpp.functions import text_of
+from apps.agents.builtin.cpp.running import ScanLoops
 from apps.agents.builtin.cpp.scalar_text import MEMORY
 from apps.agents.builtin.cpp.scope import Scope
 from apps.agents.builtin.cpp.vector_loops import Dealt, VectorLoops
@@ -16,6 +17,7 @@ from apps.agents.builtin.nest import (
     Kernel,
     Par,
     Piece,
+    Running,
     Statement,
     Store,
     Vec,
@@ -34,25 +36,31 @@ def print_kernel(kernel: Kernel, function: str, *, polynomials: bool) -> str:
 class _Printer:
     def __init__(self, kernel: Kernel, polynomials: bool) -> None:
         self.kernel = kernel
-        roots = list(expressions_in(*kernel.statements))
+        roots = list(expressions_in(*kernel.everything))
         self.expressions = Expressions(roots, polynomials=polynomials)
-        kept = [s.value for s in statements_in(*kernel.statements) if isinstance(s, Store) and s.kept]
+        kept = [s.value for s in statements_in(*kernel.everything) if isinstance(s, Store) and s.kept]
         self.expressions.uses.update(kept)
         for buffer in (*kernel.reads, *kernel.writes, *kernel.scratch):
             self.expressions.fresh(buffer.name)
         self.piece_number = "0"
         self.accumulation = Accumulation(self.expressions)
         self.loops = VectorLoops(self.expressions, self.accumulation)
+        self.scans = ScanLoops(self.expressions, self.accumulation, self.loops)
 
     def source(self, function: str) -> str:
-        """Includes, pieces, types, the function."""
-        outer = Scope()
-        for statement in self.kernel.statements:
-            self._statement(statement, outer)
+        """Includes, pieces, types, the function; before it one for each round, with its number behind the name."""
         parameters = [self._parameter(buffer, True) for buffer in self.kernel.reads]
         parameters += [self._parameter(buffer, False) for buffer in (*self.kernel.writes, *self.kernel.scratch)]
-        head = f'extern "C" void {function}({", ".join(parameters)}) {{'
-        body = [head, *(f"  {line}" for line in outer.lines), "}"]
+        body: list[str] = []
+        for number, statements in enumerate((*self.kernel.rounds, self.kernel.statements)):
+            if not statements:
+                continue
+            outer = Scope()
+            for statement in statements:
+                self._statement(statement, outer)
+            name = function if number == len(self.kernel.rounds) else f"{function}{number}"
+            head = f'extern "C" void {name}({", ".join(parameters)}) {{'
+            body += [*([""] if body else []), head, *(f"  {line}" for line in outer.lines), "}"]
         pieces = text_of(self.expressions.pieces)
         intrinsics = ["#if defined(__x86_64__)", "#include <immintrin.h>", "#endif"] if "_mm" in pieces else []
         includes = [f"#include <{name}>" for name in INCLUDES]
@@ -77,6 +85,8 @@ class _Printer:
             self.loops.write(statement, scope)
         elif isinstance(statement, Folds):
             self._folds(statement, scope)
+        elif isinstance(statement, Running):
+            self.scans.write(statement, scope)
         elif isinstance(statement, Store):
             self.loops.store(statement, scope, 1, streaming=False)
         else:
@@ -143,7 +153,10 @@ class _Printer:
         if piece.exact and piece.axis.extent % piece.size:
             self.expressions.need("lesser")
             start = f"lesser({start}, {piece.axis.extent - piece.size})"
-        inner.add(f"const int64_t {first} = {start};")
+        if piece.start is not None:
+            inner.variables[piece.start] = first
+        if not piece.exact or piece.start is not None:
+            inner.add(f"const int64_t {first} = {start};")
         if not piece.exact:
             end = str(piece.axis.extent)
             if piece.count > 1:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apps.agents.builtin.cpp.accumulation import Accumulation
 from apps.agents.builtin.cpp.expressions import Expressions, bare
 from apps.agents.builtin.cpp.scope import Scope
+from apps.agents.builtin.form import Expr, Load, walk
 from apps.agents.builtin.nest import Accumulate, Piece, Store, Vec
-from apps.agents.builtin.placing import widens
+from apps.agents.builtin.walking import widens
 
 # Partly unrolled by name rather than by flag, so that accumulators stay in registers.
 MOST_UNROLLED = 16
@@ -33,7 +34,7 @@ class VectorLoops:
 
     def tiles(self, vector: Vec) -> int:
         """How many vectors the surrounding Par's piece has, 0 where this loop is not over such a piece."""
-        if self.dealt is None or self.dealt.piece.axis != vector.axis or not self.dealt.piece.exact:
+        if self.dealt is None or self.dealt.piece.place != vector.axis:
             return 0
         return self.dealt.piece.size // vector.lanes
 
@@ -65,11 +66,9 @@ class VectorLoops:
         return inner
 
     def _tile(self, loop: Vec, scope: Scope) -> None:
-        assert self.dealt is not None
         name = self.expressions.loop_name(scope)
         inner = self._inner(loop, scope, name)
-        step = "t" if loop.lanes == 1 else f"t * {loop.lanes}"
-        inner.add(f"const int64_t {name} = {self.dealt.first} + {step};")
+        inner.add(f"const int64_t {name} = {'t' if loop.lanes == 1 else f't * {loop.lanes}'};")
         self._body(loop, inner)
         tiles = self.tiles(loop)
         if loop.lanes == 1 and self._no_calls(loop):
@@ -125,8 +124,17 @@ class VectorLoops:
             inner = self._inner(loop, scope, name)
             self._body(loop, inner)
             inner.close(f"for (int64_t {name} = {done}; {name} < {whole}; {name} += {lanes})")
-        if extent > whole:
+        if extent > whole and _overwrites(loop):
+            self._one_by_one(loop, scope, name, str(whole), str(extent))
+        elif extent > whole:
             self._tail(loop, scope, name, extent - whole)
+
+    def _one_by_one(self, loop: Vec, scope: Scope, name: str, first: str, last: str) -> None:
+        """The last few where what they read may not be read again."""
+        single = replace(loop, lanes=1, unroll=1)
+        inner = self._inner(single, scope, name)
+        self._body(single, inner)
+        inner.close(f"for (int64_t {name} = {first}; {name} < {last}; ++{name})")
 
     def _tail(self, loop: Vec, scope: Scope, name: str, left: int) -> None:
         """The last few: a vector that reaches back over elements already done, which folds leave out."""
@@ -148,7 +156,9 @@ class VectorLoops:
         inner.close(f"for (int64_t {name} = {first}; {name} + {loop.lanes} <= {last}; {name} += {loop.lanes})")
         assert self.dealt is not None
         left = loop.axis.extent % self.dealt.piece.size % loop.lanes
-        if left:
+        if left and _overwrites(loop):
+            self._one_by_one(loop, scope, name, f"{last} - ({last} - {first}) % {loop.lanes}", last)
+        elif left:
             tail = self._inner(loop, scope, name)
             tail.add(f"const int64_t {name} = {loop.axis.extent - loop.lanes};")
             self._body(loop, tail, tail=True)
@@ -177,7 +187,11 @@ class VectorLoops:
             value = value.children[0]
         text = self.expressions.splatted(value, scope, lanes)
         axis = scope.vector[0] if scope.vector else None
-        if axis is None or statement.offset.coefficient(axis) != 1:
+        step = statement.offset.coefficient(axis) if axis is not None else None
+        if step == -1 and not special and buffer.dtype != "bool":
+            self.expressions.need("store_backwards")
+            scope.add(f"store_backwards({at}, {bare(text)});")
+        elif step != 1:
             self._scatter(statement, scope, text, lanes)
         elif buffer.dtype == "bool":
             self.expressions.need("store_truth")
@@ -198,3 +212,14 @@ class VectorLoops:
         if statement.buffer.dtype in ("bfloat16", "float16"):
             target = f"store({statement.buffer.name} + {where}, float({element}))"
         scope.add(f"for (int l = 0; l < {lanes}; ++l) {target};")
+
+
+def _overwrites(loop: Vec) -> bool:
+    """Whether it stores where it loads from, so that no element may be done twice."""
+    values = [part for statement in loop.body for part in _parts(statement)]
+    read = {node.buffer for node in walk(*values, folds=False) if isinstance(node, Load)}
+    return any(isinstance(s, Store) and s.buffer in read for s in loop.body)
+
+
+def _parts(statement: Store | Accumulate) -> tuple[Expr, ...]:
+    return (statement.value,) if isinstance(statement, Store) else statement.fold.parts

@@ -14,6 +14,7 @@ from apps.agents.builtin.form import (
     Load,
     Op,
     Position,
+    Scan,
     axes_of,
     guarded_load,
     rebuild,
@@ -184,7 +185,10 @@ def within(source: Def, indices: Indices, fill: Expr | None) -> Expr:
         low, high = index.range()
         if low < 0 or high >= axis.extent:
             guards.append(Guard(index, axis.extent))
-    body = guarded(source.at(indices), tuple(guards))
+    here = source.at(indices)
+    if guards and isinstance(here, Load) and not here.guards and isinstance(fill, Const):
+        return guarded_load(here.buffer, here.offset, guards, fill.value)
+    body = guarded(here, tuple(guards))
     if fill is None or not guards:
         return body
     return op("select", holds(tuple(guards)), body, fill)
@@ -215,8 +219,8 @@ def guarded(node: Expr, guards: tuple[Guard, ...]) -> Expr:
     def visit(one: Expr) -> Expr:
         if one not in done:
             if isinstance(one, Load):
-                done[one] = guarded_load(one.buffer, one.offset, (*one.guards, *guards))
-            elif isinstance(one, Fold) and _bound(one) & frozenset().union(*(g.index.axes() for g in guards)):
+                done[one] = guarded_load(one.buffer, one.offset, (*one.guards, *guards), one.fill)
+            elif isinstance(one, Fold | Scan) and _bound(one) & frozenset().union(*(g.index.axes() for g in guards)):
                 raise CannotWrite("A padded value folds over an axis of its own padding.")
             else:
                 done[one] = rebuild(one, visit)
@@ -227,5 +231,5 @@ def guarded(node: Expr, guards: tuple[Guard, ...]) -> Expr:
     return visit(node)
 
 
-def _bound(fold: Fold) -> frozenset[Axis]:
-    return frozenset(fold.bound)
+def _bound(node: Fold | Scan) -> frozenset[Axis]:
+    return frozenset(node.bound if isinstance(node, Fold) else (node.bound,))
