@@ -31,7 +31,7 @@ export function ways(data, colour) {
     },
     options: {
       scales: {
-        x: { type: "linear", min: 0, max: end, grid: { display: false }, border: { color: colour("--line-strong") }, ticks: { color: colour("--ink-2"), precision: 0, callback: (v) => (data.axis === "time" ? clock(v) : v) }, title: { display: true, text: data.axis === "time" ? "time since the start" : "iteration", color: colour("--ink-2") } },
+        x: { type: "linear", min: 0, max: end, grid: { display: false }, border: { color: colour("--line-strong") }, afterBuildTicks: (axis) => data.axis === "time" && (axis.ticks = times(end)), ticks: { color: colour("--ink-2"), precision: 0, callback: (v) => (data.axis === "time" ? clock(v) : v) }, title: { display: true, text: data.axis === "time" ? "time since the start" : "iteration", color: colour("--ink-2") } },
         y: { type: "logarithmic", min: low, max: high, grid: { color: colour("--line-soft") }, border: { display: false }, afterBuildTicks: (axis) => (axis.ticks = NICE.filter((v) => v >= low && v <= high).map((value) => ({ value }))), ticks: { color: colour("--ink-2"), callback: (v) => `${v}×` } },
       },
       plugins: {
@@ -71,8 +71,15 @@ const whiskers = () => ({
   },
 });
 
+/** Ticks at times that people count in. @param {number} end */
+function times(end) {
+  const step = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200].find((one) => end / one <= 8) ?? 14400;
+  return Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => ({ value: i * step }));
+}
+
 /** @param {number} seconds */
 function clock(seconds) {
+  if (!seconds) return "0";
   if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
   const whole = Math.round(seconds);
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;

@@ -52,7 +52,7 @@ def test_the_prompt_and_each_call_are_shown_escaped_with_what_they_took(ada: Cli
     assert (
         said.index("Call 1") < said.index("Time-out: nothing came.") < said.index("Call 2") < said.index("```python```")
     )
-    assert "You write kernels." in said and "temperature 0.6" in said and "1.5 K tok · $0.01" in said
+    assert "You write kernels." in said and "temperature 0.6" in said and "1.50 K tok · $0.01" in said
     assert EVIL not in said and "&lt;script&gt;" in said
 
 

@@ -78,7 +78,7 @@ def environment_of(shown: Sequence[Column]) -> list[Row]:
     rows = []
     for name in dict.fromkeys(name for one in told for name in one):
         words = [one.get(name, figures.NOT_KNOWN) for one in told]
-        if len(set(words)) > 1 and not name.startswith("seconds"):
+        if len({*words} - {figures.NOT_KNOWN}) > 1 and not name.startswith("seconds"):
             rows.append(Row(name, "", tuple(Cell(word) for word in words)))
     return rows
 
@@ -114,4 +114,6 @@ def _metric(
         else:
             cells.append(Cell(text, row.change, row.tone, row.beyond_noise, leads))
     better = {1: "more", -1: "less", 0: ""}[merit]
-    return Row(metrics.label_of(name), better, tuple(cells), len({cell.value for cell in cells}) > 1)
+    return Row(
+        metrics.label_of(name), better, tuple(cells), len({cell.value for cell in cells} - {figures.NOT_KNOWN}) > 1
+    )
