@@ -19,10 +19,11 @@ import pytest
 from celery import Celery
 from django.conf import settings as django_settings
 from django.db import connection
+from django.utils import timezone
 
 from apps.agents.gateway.secret import Secret
 from apps.hosts import bell as jobs_bell
-from apps.hosts.models import Device
+from apps.hosts.models import Device, Host
 from apps.ledger import accounts, sealing
 from apps.ledger.models import Call, KeySource, LanguageModel, Outcome
 from apps.people.models import Person
@@ -57,6 +58,10 @@ class Workers:
         with (self._folder / "worker.log").open("ab") as log:
             command = [sys.executable, "-m", "pragma_web.worker", "agents", "--threads", "2"]
             self.running = subprocess.Popen(command, cwd=servers.ROOT, env=self._environment(), stdout=log, stderr=log)
+
+    def said(self) -> str:
+        """What they logged."""
+        return (self._folder / "worker.log").read_text()
 
     def wake(self, run: Run) -> None:
         """Tell the workers of the run."""
@@ -108,6 +113,7 @@ def model_server() -> Iterator[ModelServer]:
 
 
 def launched(problem: Problem, person: Person) -> Run:
+    Host.objects.update(seen_at=timezone.now())
     return launch.launch(person, LaunchOrder(problem, "here/cpu", coder="scripted", iterations=3))
 
 
@@ -130,7 +136,7 @@ def test_a_killed_worker_asks_nothing_again_but_what_it_was_being_told(
         server.script.play_by(by_what_is_asked)
         calm = launched(problem, person)
         workers.wake(calm)
-        over(calm)
+        over(calm, workers)
         expected = asked(server)
         assert len(expected) == 5
 
@@ -147,7 +153,7 @@ def test_a_killed_worker_asks_nothing_again_but_what_it_was_being_told(
         server.script.play_by(by_what_is_asked)
         workers.start()
         workers.wake(run)
-        over(run)
+        over(run, workers)
         assert asked(server) == expected[2:]
 
         assert (run.attempt, run.speedup) == (2, calm.speedup)
@@ -164,12 +170,15 @@ def in_the_third_question_slow(request: Request) -> Reply:
     return by_what_is_asked(request)
 
 
-def over(run: Run) -> None:
+def over(run: Run, workers: Workers) -> None:
     def ended() -> bool:
         run.refresh_from_db()
         return not run.is_live
 
-    wait_until(ended, "the run does not end", within=60)
+    try:
+        wait_until(ended, "the run does not end", within=120)
+    except AssertionError as problem:
+        raise AssertionError(f"{problem}: {run.state}, {run.doing}; {workers.said()[-1500:]}") from None
     assert run.state == RunState.FINISHED, run.reason
 
 
