@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 CLOSED = ("torch._dynamo", "torch._inductor", "torch._export")
+DYNAMO = CLOSED[0]
 RULE = "torch compiles"
 MARKERS = ("disable", "allow_in_graph", "assume_constant_result")  # only mark functions for a compiler that never comes
 
@@ -20,10 +21,13 @@ class TorchCompiles(ImportError):
 
 def close() -> None:
     """Close them in this process, those that were imported before it was forked too."""
+    loaded = DYNAMO in sys.modules
     for name in [name for name in sys.modules if _is_closed(name)]:
         del sys.modules[name]
     for name in CLOSED:
         torch.__dict__.pop(name.rpartition(".")[2], None)
+    if loaded:
+        sys.modules[DYNAMO] = torch._dynamo = _WhatIsLeft(DYNAMO)
     for name in MARKERS:
         setattr(torch.compiler, name, _unchanged)
     sys.meta_path.insert(0, _Closed())
@@ -45,8 +49,24 @@ def _unchanged(function: Any = None, *_: Any, **__: Any) -> Any:
     return _unchanged if function is None else function
 
 
+def _words(name: str) -> str:
+    return f"{name} is closed to candidates: the kernel must be the candidate's own, not torch's compiler's"
+
+
 def _is_closed(name: str) -> bool:
     return any(name == closed or name.startswith(f"{closed}.") for closed in CLOSED)
+
+
+class _WhatIsLeft(ModuleType):
+    """Where torch's compiler was loaded it has wrapped functions such as `torch.manual_seed`; they go on asking it for this."""
+
+    __path__: Sequence[str] = ()  # so that what lies below it is looked for, and found closed
+    disable = staticmethod(_unchanged)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise TorchCompiles(_words(f"{self.__name__}.{name}"))
 
 
 class _Closed:
@@ -55,6 +75,4 @@ class _Closed:
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
         """Nothing; raises `TorchCompiles` for what is closed."""
         if _is_closed(name):
-            raise TorchCompiles(
-                f"{name} is closed to candidates: the kernel must be the candidate's own, not torch's compiler's"
-            )
+            raise TorchCompiles(_words(name))
