@@ -19,6 +19,7 @@ def accept(proposal_id: int, person: Person, digest: str, text: str = "") -> Acc
         proposal = decisions.held_open(proposal_id, "accept it")
         if digest != proposal.digest:
             raise Refused(f"Another version is proposed by now (content {proposal.digest[:8]}). Look at it first.")
+        slot_of(proposal).hold()
         _check_votes(proposal)
         measurement = evidence.for_acceptance(proposal.version, proposal.device)
         before = slot_of(proposal).accepted()

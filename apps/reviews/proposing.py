@@ -22,7 +22,7 @@ from apps.reviews.models import (
     ProposalState,
     Revision,
 )
-from apps.runs.models import Measurement, Version
+from apps.runs.models import Measurement, Problem, Version
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,10 @@ class Slot:
         found = AcceptedKernel.objects.filter(**self.columns(), state=KernelState.CURRENT)
         return found.select_related("version__run__problem", "measurement", "device__host", "by").first()
 
+    def hold(self) -> None:
+        """Let one person at a time decide about the problem, until the open transaction ends."""
+        Problem.objects.select_for_update().get(pk=self.problem_id)
+
     def open_proposals(self) -> list[Proposal]:
         """What is under review for it, newest first."""
         found = Proposal.objects.filter(**self.columns(), state=ProposalState.OPEN)
@@ -68,8 +72,9 @@ def propose(
     note = decisions.text_of(note, "note")
     slot = Slot.of(version, device)
     with transaction.atomic():
+        slot.hold()
         measurement = evidence.for_proposal(version, device)
-        _refuse_the_same(slot, version)
+        refuse_the_same(slot, version)
         proposal = Proposal.objects.create(
             **slot.columns(), version=version, digest=version.digest, note=note, by=person
         )
@@ -178,7 +183,8 @@ def _said(measurement: Measurement) -> dict[str, int | float | str | None]:
     }
 
 
-def _refuse_the_same(slot: Slot, version: Version) -> None:
+def refuse_the_same(slot: Slot, version: Version) -> None:
+    """Raise `Refused` where the same text is under review or in use already."""
     for other in slot.open_proposals():
         if other.digest == version.digest:
             raise Refused(f"The same text is under review already: {other}. Comment there.", "version")

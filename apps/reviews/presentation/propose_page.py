@@ -32,6 +32,7 @@ def context(version: Version, device: Device, person: Person) -> dict[str, Any]:
     refusal, warning = "", ""
     try:
         row = evidence.for_proposal(version, device)
+        proposing.refuse_the_same(proposing.Slot.of(version, device), version)
         if row.outcome != "faster":
             warning = "It is not shown to be faster than eager: it can be discussed, not accepted."
     except Refused as refused:

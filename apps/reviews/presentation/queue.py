@@ -58,6 +58,7 @@ class QueueRow:
 
     proposal: Proposal
     chip: Chip
+    note: str
     speedup: str
     interval: str
     asked: tuple[str, ...]
@@ -104,15 +105,22 @@ def rows(proposals: QuerySet[Proposal]) -> list[QueueRow]:
     related = ("problem", "device__host", "version", "by")
     found = list(proposals.select_related(*related).prefetch_related("asked").annotate(open_threads=open_threads))
     spoke = Revision.objects.filter(proposal__in=found).select_related("measurement").order_by("number")
-    evidence = {row.proposal_id: row.measurement for row in spoke.defer("measurement__evaluation")}
+    latest = {row.proposal_id: row for row in spoke.defer("measurement__evaluation")}
     made = []
     for proposal in found:
-        row = evidence[proposal.pk]
+        revision = latest[proposal.pk]
+        row = revision.measurement
         asked = tuple(str(person) for person in proposal.asked.all())
         interval = figures.interval(row.speedup_low, row.speedup_high)
         made.append(
             QueueRow(
-                proposal, proposal_chip(proposal), figures.ratio(row.speedup), interval, asked, proposal.open_threads
+                proposal,
+                proposal_chip(proposal),
+                revision.note,
+                figures.ratio(row.speedup),
+                interval,
+                asked,
+                proposal.open_threads,
             )
         )
     return made

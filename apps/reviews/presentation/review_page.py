@@ -40,8 +40,9 @@ class Voter:
         """How they stand."""
         if self.vote is None:
             return "not voted yet"
-        said = "approved" if self.vote.kind == DecisionKind.APPROVED else "requested changes"
-        return said if self.holds else f"{said} revision {self.vote.revision}; asked again"
+        if self.holds:
+            return "approved" if self.vote.kind == DecisionKind.APPROVED else "requested changes"
+        return f"{said(self.vote)} revision {self.vote.revision}; asked again"
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,12 @@ def seen_before(proposal: Proposal, person: Person) -> Decision | None:
     kinds = (*VOTES, DecisionKind.COMMENTED)
     last = proposal.decisions.filter(by=person, kind__in=kinds).last()
     return last if last is not None and last.digest != proposal.digest else None
+
+
+def said(decision: Decision) -> str:
+    """A vote or comment in words that a revision may follow: `requested changes to`."""
+    words = {DecisionKind.APPROVED: "approved", DecisionKind.CHANGES: "requested changes to"}
+    return words.get(DecisionKind(decision.kind), "commented on")
 
 
 def judged(shown: Revision, proposal: Proposal) -> Measured:

@@ -57,6 +57,7 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
         "unresolved": review_page.unresolved(threads),
         "drafts": proposal.comments.filter(by=person, published_at=None).count(),
         "before": before,
+        "before_words": review_page.said(before) if before else "",
         "changed_since": f"r{before.revision}" if before else "",
         "here": _here(request),
         "contradiction": evidence.evidence_of(shown.version, proposal.device).against,
