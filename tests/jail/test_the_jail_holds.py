@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.kernels.jail import ChannelBroken, Limits, Zygote
+from apps.kernels.jail import ChannelBroken, Limits, Zygote, cgroups
 from apps.kernels.jail.cell import Cell
 from apps.kernels.jail.isolation import _namespaces_work
 
@@ -169,6 +169,23 @@ def test_everything_dies_when_one_of_the_chain_is_killed(mode: str, victim: str)
         judge.wait()
         judge.stdout.close()
     _until(lambda: not any(_lives(pid) for pid in pids))
+
+
+@pytest.mark.skipif(not cgroups.parents().memory, reason="no control groups can be made here")
+@pytest.mark.parametrize("mode", MODES)
+def test_daemons_die_even_if_all_who_know_them_are_killed_at_once(mode: str) -> None:
+    code = "if os.fork() == 0: os.setsid()\nchannel.send({'up': True})\ntime.sleep(600)"
+    zygote = Zygote(mode, bare=True).start()
+    with zygote:
+        jailed = zygote.spawn("apps.kernels.inside.probe:run", {"code": code})
+        jailed.receive(20)
+        below = _below(jailed.keeper)
+        assert len(below) == 2 and zygote.pid
+        os.kill(zygote.pid, signal.SIGSTOP)  # it can't help any more
+        for pid in (jailed.keeper, zygote.pid):
+            os.kill(pid, signal.SIGKILL)
+        jailed.close()
+    _until(lambda: not any(_lives(pid) for pid in below))
 
 
 def test_a_message_that_is_none_is_refused(jail: Zygote) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import signal
 import subprocess
 import time
 from dataclasses import dataclass
@@ -63,15 +64,15 @@ def parents() -> Parents:
     return Parents(memory, tasks, wanted.version if memory or tasks else 0)
 
 
-def make(limits: Limits, name: str) -> Group:
-    """A group under these limits; `NO_GROUP` where none can be made (any more)."""
+def make(limits: Limits, zygote: int, number: int) -> Group:
+    """A group for a zygote's jail under these limits; `NO_GROUP` where none can be made (any more)."""
     found = parents()
     directories: list[str] = []
     entrances: list[int] = []
     events = -1
     try:
         for parent in found.directories:
-            directory = Path(parent) / f"{PREFIX}-{os.getpid()}-{name}"
+            directory = Path(parent) / f"{_prefix()}-{zygote}-{number}"
             directory.mkdir()
             directories.append(str(directory))
             if parent == found.memory:
@@ -121,13 +122,32 @@ def remove(directories: list[str] | tuple[str, ...]) -> None:
 
 
 def sweep() -> None:
-    """Remove what judges that are gone have left."""
+    """Kill and remove what zygotes that are gone have left, if they lived among this process's own process ids."""
+    left = []
     for parent in parents().directories:
-        for directory in Path(parent).glob(f"{PREFIX}-*"):
-            owner = directory.name.removeprefix(f"{PREFIX}-").partition("-")[0]
-            if not Path(f"/proc/{owner}").exists():
-                with contextlib.suppress(OSError):
-                    directory.rmdir()
+        for directory in Path(parent).glob(f"{_prefix()}-*"):
+            zygote = directory.name.removeprefix(f"{_prefix()}-").partition("-")[0]
+            if zygote.isdigit() and not Path(f"/proc/{zygote}").exists():
+                left.append(str(directory))
+                _kill_all(directory)
+    remove(left)
+
+
+def _prefix() -> str:
+    """Names of groups say whose process ids they hold: the hierarchy may be shared with other containers."""
+    try:
+        whose = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - a magic link
+    except OSError:
+        whose = ""
+    return f"{PREFIX}-{''.join(filter(str.isdigit, whose)) or 0}"
+
+
+def _kill_all(directory: Path) -> None:
+    with contextlib.suppress(OSError):
+        for pid in map(int, (directory / "cgroup.procs").read_text().split()):
+            if pid > 0:  # 0 stands for one of another namespace
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def _limit_memory(directory: Path, limit: int) -> None:
@@ -196,7 +216,7 @@ def _works(parent: str, name: str) -> bool:
     """Whether a group can be made there and a process moved into it."""
     if not parent:
         return False
-    directory = Path(parent) / f"{PREFIX}-{os.getpid()}-trial-{name}"
+    directory = Path(parent) / f"{PREFIX}-trial-{os.getpid()}-{time.monotonic_ns()}-{name}"
     try:
         directory.mkdir()
         limit = "pids.max" if name == "tasks" else "memory.max"

@@ -94,6 +94,7 @@ class Jailed:
         self._output = bytearray()
         self._place = place
         self._mode = mode
+        self._waiting: select.poll | None = None
         self._timed_out = False
         self._last: dict[str, Plain] = {}
         self._closed = False
@@ -136,6 +137,18 @@ class Jailed:
         """Its next JSON object. Raises `ChannelTimeout` or `ChannelBroken`; what it printed is drained meanwhile."""
         self.wait_readable(timeout)
         return self.channel.receive(10.0)
+
+    def receive_bytes(self, timeout: float) -> bytes:
+        """Its next byte string, as `receive`. Quick: what the judge times ends with it."""
+        waiting = self._waiting
+        if waiting is None:
+            waiting = self._waiting = select.poll()
+            waiting.register(self.channel.fileno(), select.POLLIN)
+            waiting.register(self._output_fd, select.POLLIN)
+        deadline = time.monotonic() + timeout
+        if (self.channel.fileno(), select.POLLIN) not in waiting.poll(timeout * 1000):
+            self.wait_readable(max(0.0, deadline - time.monotonic()))
+        return self.channel.receive_bytes(timeout)
 
     def ask(self, message: Plain, timeout: float | None = None) -> dict[str, Plain]:
         """Send, then receive."""

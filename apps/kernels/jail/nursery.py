@@ -18,7 +18,6 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from typing import Any
 
 from apps.kernels.jail import cgroups, namespaces, starts, syscalls, tree
@@ -188,8 +187,11 @@ def _listener(mine: socket.socket) -> int:
 
 
 def _counted_along(mode: str, owner: int, processes: int) -> int:
-    """Tasks outside the jail that RLIMIT_NPROC counts along: none where its user or its user namespace is its own."""
-    if mode == "root" or (mode == "light" and owner >= 0) or (mode == "user" and starts.kernel() >= (5, 14)):
+    """Tasks outside the jail that RLIMIT_NPROC counts along: none where its user or its user namespace is its own.
+
+    Root's are not counted either: the limit does not bind it.
+    """
+    if os.geteuid() == 0 or (mode == "light" and owner >= 0) or (mode == "user" and starts.kernel() >= (5, 14)):
         return 0
     return tree.tasks_of_user(os.geteuid(), processes)
 
@@ -227,8 +229,8 @@ def _become(job: dict[str, Any], cell: Cell, descriptors: list[int], keeper: soc
         code = leaving.code if isinstance(leaving.code, int) else 1
     except MemoryError:
         code = 72
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as problem:
+        print(f"{type(problem).__name__}: {problem}", file=sys.stderr)
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()

@@ -11,7 +11,6 @@ import itertools
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from types import TracebackType
 from apps.kernels.jail import cgroups
 from apps.kernels.jail.cell import MODES
 from apps.kernels.jail.isolation import CODE_ROOT, another_user, best_mode, readable_prefixes
-from apps.kernels.jail.jailed import Jailed
+from apps.kernels.jail.jailed import Jailed, remove_place
 from apps.kernels.jail.limits import Limits
 from apps.kernels.plain import Plain, to_plain
 
@@ -141,7 +140,7 @@ class Zygote:
         channel, their_channel = socket.socketpair()
         status, their_status = socket.socketpair()
         output, their_output = os.pipe()
-        group = cgroups.make(limits, str(number))
+        group = cgroups.make(limits, self._process.pid if self._process else 0, number)
         job = {
             "entry": entry,
             "mode": self.mode,
@@ -186,8 +185,9 @@ class Zygote:
             if self._process.stderr:
                 self._process.stderr.close()
             self._process = None
+            cgroups.sweep()  # of a zygote that was killed
         if self._place:
-            shutil.rmtree(self._place, ignore_errors=True)
+            remove_place(self._place)
 
     def __enter__(self) -> Zygote:
         return self.start()
