@@ -14,7 +14,7 @@ from apps.kernels.cli.tables import table
 from apps.kernels.jail import JailFailed, ZygoteFailed
 from apps.kernels.judge import HostCannotJudge
 from apps.kernels.plain import Plain
-from apps.kernels.selftest.bench import Tried
+from apps.kernels.selftest.bench import NOT_JUDGED, Tried
 from apps.kernels.selftest.corpus import KINDS, Entry, entries
 from apps.kernels.selftest.trying import at_once, try_all
 
@@ -35,7 +35,7 @@ def run(options: Namespace) -> int:
     print(json.dumps(report(found, host, seconds)) if options.json else described(found, seconds))
     if all(one.as_expected for one in found):
         return GOOD
-    return OTHER_VERDICT if any(one.found and not one.as_expected for one in found) else HOST_FAILED
+    return HOST_FAILED if all(one.as_expected or one.why == NOT_JUDGED for one in found) else OTHER_VERDICT
 
 
 def report(found: Sequence[Tried], host: dict[str, str], seconds: float, error: str | None = None) -> Plain:

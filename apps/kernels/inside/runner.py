@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from apps.kernels.inside import closed, extensions, guard, process_state, toolchain, values
+from apps.kernels.inside import aborts, closed, extensions, guard, process_state, toolchain, values
 from apps.kernels.inside.phases import close_building
 from apps.kernels.inside.replaying import Watching
 from apps.kernels.inside.source import explain, load_module
@@ -43,6 +43,7 @@ def main(channel: Channel, payload: Plain) -> None:
         torch.set_num_threads(int(payload["threads"]))
         torch.set_grad_enabled(False)
         usual = process_state.snapshot()
+        aborts.name_them()
         if payload["role"] == "empty":
             model: Any = _empty_model(payload["outputs"], payload["output_tree"])
         else:
@@ -192,7 +193,7 @@ def _keys(output: Any) -> list[str]:
 
 
 _TENSOR_TYPES = (torch.Tensor, torch.nn.Parameter)
-_data_ptr, _stride, _dim = torch.Tensor.data_ptr, torch.Tensor.stride, torch.Tensor.dim
+_data_ptr, _stride, _is_neg = torch.Tensor.data_ptr, torch.Tensor.stride, torch.Tensor.is_neg
 
 
 def _entries(output: Any, layouts: dict[Any, int], news: list[Plain]) -> list[tuple[int, int]]:
@@ -207,7 +208,7 @@ def _entries(output: Any, layouts: dict[Any, int], news: list[Plain]) -> list[tu
             key: Any = type(tensor).__name__
             address = 0
         else:
-            key = (tensor.dtype, tensor.shape, _stride(tensor), tensor.device.type)
+            key = (tensor.dtype, tensor.shape, _stride(tensor), tensor.device.type, _is_neg(tensor))
             address = _data_ptr(tensor)
         number = layouts.get(key)
         if number is None:
@@ -220,7 +221,9 @@ def _entries(output: Any, layouts: dict[Any, int], news: list[Plain]) -> list[tu
 def _layout(key: Any) -> Plain:
     if isinstance(key, str):
         return {"type": key}
-    dtype, shape, stride, device = key
+    dtype, shape, stride, device, negated = key
+    if negated:
+        return {"type": "view that is negated when it is read"}
     return {"dtype": values.dtype_name(dtype), "shape": list(shape), "stride": list(stride), "device": device}
 
 

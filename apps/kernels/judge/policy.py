@@ -14,7 +14,8 @@ from apps.kernels.evaluation import Policy, Rejection
 
 # Allocation, views, shapes and copies between layouts: torch's part of any candidate.
 PLUMBING = re.compile(
-    r"aten\.(empty|empty_like|empty_strided|new_empty|new_empty_strided|new_zeros|new_full|zeros|zeros_like|ones|full|"
+    r"aten\.(empty|empty_like|empty_strided|empty_permuted|new_empty|new_empty_strided|new_zeros|new_ones|new_full|zeros|"
+    r"zeros_like|ones|ones_like|full|full_like|"
     r"zero_|fill_|view|_unsafe_view|reshape|_reshape_alias|as_strided|as_strided_|detach|detach_|alias|t|transpose|"
     r"permute|expand|expand_as|slice|select|narrow|unsqueeze|squeeze|unbind|split|split_with_sizes|chunk|view_as|resize_|"
     r"set_|clone|contiguous|copy_|_to_copy|lift|lift_fresh|_local_scalar_dense|is_pinned|unfold|diagonal|movedim|flatten|"

@@ -24,7 +24,7 @@ from apps.kernels.problem import BadProblem, read_problem
 from apps.kernels.strength import Strength
 
 LARGEST_BLOCK = 4  # calls a window: nobody is timed, so windows needn't be long
-ROUNDS = 14
+CALLS = 56  # at least
 CHECKED_WHOLE, CHECKED_PAGES = 7, 7  # a candidate that cheats in every other call passes one time in 2^14
 
 
@@ -91,7 +91,7 @@ def _calls_like_timed_ones(session: Session, findings: Findings, seconds: float,
     try:
         group = Group({"candidate": runner}, block)
         timer.settle(group)
-        timer.rounds(group, ROUNDS, CHECKED_WHOLE)
+        timer.rounds(group, CALLS // block, CHECKED_WHOLE)
         timer.check(group, CHECKED_PAGES)
         middle = statistics.median(group.times["candidate"]) / 1000
         findings.timing = Timing(candidate=Time(middle, (min(group.times["candidate"]) / 1000, middle)))

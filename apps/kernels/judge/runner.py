@@ -33,6 +33,7 @@ POISON_BYTE = 0x7F  # 3.4e38 as float32: no tolerance takes it for an answer
 PERTURB = POISON_BYTE ^ 0xFF  # glibc fills new memory with the complement
 BUILD_SECONDS = 240.0
 SAMPLE_BYTES = 4096
+ABORTED = 6  # the exit code that `inside.aborts` makes of SIGABRT
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ class Runner:
         try:
             channel.socket.sendall(frame)
             os.kill(pid, signal.SIGCONT)
-            answer = channel.receive_bytes(timeout)
+            answer = self.jailed.receive_bytes(timeout)
             ended = time.perf_counter_ns()
         except (ChannelBroken, ChannelTimeout, OSError) as problem:
             self._fail_call(problem)
@@ -297,7 +298,8 @@ class Runner:
         hint = ""
         if ended.signal == signal.SIGSEGV:
             hint = "; it touched memory that isn't its own (past the end of an input, or writing to one)"
-        return CandidateFailed(verdict, f"{where} it {ended.words}{hint}" + (f":\n{tail}" if tail else ""))
+        words = "aborted (SIGABRT)" if ended.code == ABORTED else ended.words
+        return CandidateFailed(verdict, f"{where} it {words}{hint}" + (f":\n{tail}" if tail else ""))
 
     # -- standing still ----------------------------------------------------------------------------------------------
 

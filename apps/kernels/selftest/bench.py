@@ -11,12 +11,12 @@ from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed
 from apps.kernels.judge import HostCannotJudge, ProblemRefused, evaluate
 from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.proving import prove
-from apps.kernels.judge.session import Opened, Session
-from apps.kernels.judge.strength import strength_of
+from apps.kernels.judge.session import Opened
 from apps.kernels.machine import Bandwidth, Ceilings, HostReport
 from apps.kernels.selftest.corpus import Entry
 from apps.kernels.strength import Strength
 
+NOT_JUDGED = "it could not be judged here"
 OPEN_SECONDS = 1800.0  # that a problem's oracle may stay open
 
 
@@ -37,20 +37,12 @@ class Tried:
     seconds: float
 
 
-@dataclass(frozen=True)
-class _Open:
-    """A problem, open, and how much its own checks can tell."""
-
-    opened: Opened
-    strength: Strength
-
-
 class Bench:
     """What judging one candidate after another needs only once. Use as a context manager; for one thread."""
 
     def __init__(self, zygote: Zygote) -> None:
         self.zygote = zygote
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, Opened] = {}
         self._built: dict[str, Artefacts] = {}
 
     def __enter__(self) -> Bench:
@@ -65,14 +57,14 @@ class Bench:
         request = _request(entry)
         if entry.by == "text":
             return evaluate(request, zygote=self.zygote)
-        known = self._opened(entry)
+        opened = self._opened(entry)
         try:
             proof = prove(
                 request,
                 zygote=self.zygote,
-                opened=known.opened,
+                opened=opened,
                 built=self._built.get(entry.problem),
-                strength=known.strength,
+                strength=Strength(),
                 host=_host_of(entry.bandwidth),
             )
         except (HostCannotJudge, ProblemRefused):
@@ -89,27 +81,23 @@ class Bench:
         try:
             evaluation = self.judge(entry)
         except (HostCannotJudge, ProblemRefused, JailFailed, ZygoteFailed) as failure:
-            return _tried(entry, None, str(failure), rules, "it could not be judged here", started)
+            return _tried(entry, None, str(failure), rules, NOT_JUDGED, started)
+        except Exception as failure:  # a fault of the judge's own is a finding too, and ends nobody else's
+            return _tried(
+                entry, None, f"{type(failure).__name__}: {failure}", rules, "the judge itself failed", started
+            )
         why = differs(entry, evaluation, rules)
         return _tried(entry, evaluation.verdict, reason_of(evaluation), rules, why, started)
 
-    def _opened(self, entry: Entry) -> _Open:
-        """The problem, opened and examined once: neither is on any candidate's time."""
+    def _opened(self, entry: Entry) -> Opened:
+        """The problem, opened once: that is on no candidate's time."""
         if entry.problem not in self._open:
-            source = entry.problem_source
-            opened = Opened.of(self.zygote, source, OPEN_SECONDS)
-            request = EvaluationRequest(source, "", deadline_seconds=OPEN_SECONDS)
-            try:
-                with Session(request, source, self.zygote, lambda _progress: None, opened=opened) as session:
-                    self._open[entry.problem] = _Open(opened, strength_of(session))
-            except BaseException:
-                opened.close()
-                raise
+            self._open[entry.problem] = Opened.of(self.zygote, entry.problem_source, OPEN_SECONDS)
         return self._open[entry.problem]
 
     def _forget(self, problem: str) -> None:
         if problem in self._open:
-            self._open.pop(problem).opened.close()
+            self._open.pop(problem).close()
 
 
 def _request(entry: Entry) -> EvaluationRequest:

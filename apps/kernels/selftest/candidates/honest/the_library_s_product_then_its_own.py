@@ -48,7 +48,7 @@ def N(value):
 class ModelNew(nn.Module):
     def __init__(self, *init):
         super().__init__()
-        self.linear = nn.Linear(256, 1024)
+        self.linear = nn.Linear(8, 4096)
 
     def forward(self, x):
         y = torch.nn.functional.linear(x, self.linear.weight, self.linear.bias)

@@ -1,4 +1,4 @@
-"""Asks for 200 GiB."""
+"""Asks for 160 GiB."""
 
 from torch import nn
 
@@ -8,5 +8,5 @@ class ModelNew(nn.Module):
         super().__init__()
 
     def forward(self, x):
-        self.kept = [bytearray(1 << 30) for _ in range(200)]
+        self.kept = [bytearray(1 << 33) for _ in range(20)]
         return x

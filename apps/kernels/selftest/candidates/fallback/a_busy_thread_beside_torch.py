@@ -1,4 +1,4 @@
-"""Torch computes, unseen by who counts operators, while four threads of its own keep busy."""
+"""Torch computes, unseen by who counts operators, while a thread of its own keeps busy."""
 
 import ctypes
 import hashlib
@@ -13,10 +13,9 @@ SOURCE = r"""
 #include <thread>
 static volatile long turns;
 extern "C" void keep_busy() {
-  for (int t = 0; t < 4; ++t)
-    std::thread([] {
-      for (;;) turns = turns + 1;
-    }).detach();
+  std::thread([] {
+    for (;;) turns = turns + 1;
+  }).detach();
 }
 """
 
