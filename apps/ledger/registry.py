@@ -74,7 +74,8 @@ def usable(name: str) -> LanguageModel:
         raise ModelRefused(f"{name} is switched off. An admin can switch it on under Settings › Models, or choose one of: "
                            f"{others}.", "coder")  # fmt: skip
     raise ModelRefused(
-        f"There is no coder {name!r}. There are: {others}. An admin adds a model under Settings › Models; builtin needs none.",
+        f"There is no coder {name!r}. There are: {others}. An admin adds a model under Settings › Models; "
+        "or use 'builtin', which needs none.",
         "coder",
     )
 

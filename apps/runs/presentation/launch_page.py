@@ -190,13 +190,13 @@ def command(problem: Problem | None, order: LaunchOrder | None) -> str:
     if order is not None:
         words += ["--language", order.language, "--policy", order.policy, "--coder", order.coder]
         words += ["--iterations", str(order.iterations)]
+        words += [] if order.profile else ["--no-profile"]
         words += ["--candidates", str(order.candidates)] if order.candidates != 1 else []
         words += ["--temperatures", ",".join(f"{one:g}" for one in order.temperatures)] if order.temperatures else []
         words += ["--goal", f"{order.goal:g}"] if order.goal else []
         words += ["--minutes", f"{order.seconds / 60:g}"] if order.seconds else []
         words += ["--money", f"{order.money_usd.normalize():f}"] if order.money_usd is not None else []
         words += ["--tokens", str(order.tokens)] if order.tokens else []
-        words += [] if order.profile else ["--no-profile"]
         for name, value in sorted(order.overrides.items()):
             words += ["--set", f"{name}={value}"]
     return shlex.join(words)
