@@ -83,6 +83,7 @@ def _no_message(jailed: Jailed) -> str:
 def _gone(jailed: Jailed) -> str:
     """Whatever it has started is gone soon after its judgement ends."""
     jailed.receive(20)
+    time.sleep(0.3)
     processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
     try:
         below = descendants(jailed.keeper, processes)
