@@ -20,6 +20,7 @@ from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.racing import race
 from apps.kernels.judge.session import SHARE_OF_MEMORY, Session, available_memory
 from apps.kernels.judge.strength import strength_of
+from apps.kernels.judge.what_ran import judge_what_ran
 from apps.kernels.machine import HostReport
 from apps.kernels.problem import BadProblem, read_problem
 
@@ -151,7 +152,7 @@ def _judge(
                 if trusted:
                     return
                 ruling.judge_floor(session, findings, host)
-                ruling.judge_what_ran(session, findings, observed)
+                judge_what_ran(session, findings, observed)
                 ruling.judge_arithmetic(session, findings, host)
                 profiling.profile(session, findings, observed, host)
 

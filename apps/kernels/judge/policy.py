@@ -42,9 +42,22 @@ INSTALLED = tuple({f"{prefix}/" for prefix in (sys.prefix, sys.base_prefix, str(
 SHARE = 0.10  # of user time in torch's or a library's compute, above which it is the one that computes
 ALLOWANCE_SECONDS = 40e-6  # a call may spend this much in torch without explanation: allocation, views, dispatch
 ENOUGH = 40  # samples below which nothing is said
-SHARE_OF_CALL = 0.5  # of a call's own time in torch's compute, above which threads of its own beside it excuse nothing
+SHARE_OF_CALL = 0.5  # of a call, or its thread, in torch's compute: then threads of its own beside it excuse nothing
 OWN_SHARE = 0.5  # of user time beyond overheads that must lie in the candidate's own objects and runtimes
 PYTHON_SECONDS = 300e-6
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Samples of the thread that was called: all but OpenMP's, and those in libraries' code beyond allowed products."""
+
+    total: int = 0
+    foreign: int = 0
+
+    @property
+    def mostly_foreign(self) -> bool:
+        """Whether it surely spends more than half of its time there."""
+        return self.total >= ENOUGH and _surely(self.foreign, self.total) > SHARE_OF_CALL
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,7 @@ class Evidence:
 
     `slowness` says how much longer than usual a window of nothing took here: overheads may take that much longer too.
     `products` are those of torch's that lie where the library's products and convolutions run, in calls like its own.
-    `seconds` is how long the calls took.
+    `seconds` is how long the calls took. `caller` are the samples of the thread that was called.
     """
 
     samples: dict[str, int]
@@ -64,6 +77,7 @@ class Evidence:
     slowness: float = 1.0
     products: int = 0
     seconds: float = 0.0
+    caller: Caller = Caller()
 
     @property
     def foreign(self) -> int:
@@ -142,8 +156,8 @@ def judge_evidence(evidence: Evidence, policy: Policy) -> list[Rejection]:
     """What the samples show against the policy; nothing where there are too few.
 
     Processor time in torch's or another library's code counts against a candidate, but for what runs where its library's
-    products do, under the policy that allows them. What counts is its share of all, which must surely be above a tenth, or
-    of a call's own duration: then it is what the call waits for, whatever other threads do beside it.
+    products do, under the policy that allows them. What counts is its share of all, which must surely be above a tenth; or of
+    a call's own duration, or of the thread that was called: then the call waits for it, whatever other threads do beside it.
     """
     if evidence.total < ENOUGH:
         return []
@@ -158,16 +172,22 @@ def judge_evidence(evidence: Evidence, policy: Policy) -> list[Rejection]:
 
 def _library_computes(evidence: Evidence, policy: Policy, top: str) -> list[Rejection]:
     share = evidence.foreign / max(1, evidence.total)
-    surely = share - 2 * math.sqrt(share * (1 - share) / evidence.total)  # two standard errors below
     seconds = evidence.foreign * evidence.seconds_a_sample / max(1, evidence.calls)
     of_call = seconds * evidence.calls / evidence.seconds if evidence.seconds else 0.0
-    if seconds <= ALLOWANCE_SECONDS * evidence.slowness or not (surely > SHARE or of_call > SHARE_OF_CALL):
+    shares = _surely(evidence.foreign, evidence.total) > SHARE, of_call > SHARE_OF_CALL, evidence.caller.mostly_foreign
+    if seconds <= ALLOWANCE_SECONDS * evidence.slowness or not any(shares):
         return []
     where = "libraries' code, not in its kernel's"
     if policy is Policy.LIBRARY:
         where = "libraries' code beyond the products and convolutions that policy library allows"
     detail = f"{share:.0%} of the processor time of its calls lies in {where} ({evidence.total} samples: {top})"
     return [Rejection("library computes", "program counters", detail)]
+
+
+def _surely(part: int, whole: int) -> float:
+    """A share, two standard errors below what was seen of it."""
+    share = part / max(1, whole)
+    return share - 2 * math.sqrt(share * (1 - share) / max(1, whole))
 
 
 def openmp_runtimes(objects: Iterable[tuple[int, int, str]]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from apps.kernels.judge.runner import Options
 from apps.kernels.judge.session import Opened, Session
 from apps.kernels.judge.strength import strength_of
 from apps.kernels.judge.timing import Group, Timer, block_size
+from apps.kernels.judge.what_ran import judge_what_ran
 from apps.kernels.machine import HostReport
 from apps.kernels.problem import BadProblem, read_problem
 from apps.kernels.strength import Strength
@@ -97,7 +98,7 @@ def _calls_like_timed_ones(session: Session, findings: Findings, seconds: float,
         findings.timing = Timing(candidate=Time(middle, (min(group.times["candidate"]) / 1000, middle)))
         session.spend("calls like timed ones", started)
         ruling.judge_floor(session, findings, host)
-        ruling.judge_what_ran(session, findings, Observed(session, runner, block))
+        judge_what_ran(session, findings, Observed(session, runner, block))
     finally:
         timer.close()
         session.end(runner)

@@ -1,32 +1,22 @@
-"""The rules a candidate may break: what its source shows, what ran, and what no machine of this speed could do."""
+"""The rules a candidate may break: what its source shows, and what no machine of this speed could do."""
 
 from __future__ import annotations
 
 import importlib
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.kernels.evaluation import ALGEBRA, EvaluationRequest, Policy, Rejection, Robustness
+from apps.kernels.evaluation import ALGEBRA, EvaluationRequest, Rejection, Robustness
 from apps.kernels.host.roofs import largest_bandwidth
-from apps.kernels.jail import freeze as ice
-from apps.kernels.judge import policy, products
-from apps.kernels.judge.borrowed import borrowed
 from apps.kernels.judge.checking import check_again
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.findings import Findings
-from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.oracle import OpenProblem
 from apps.kernels.judge.session import Session
 from apps.kernels.machine import HostReport
 from apps.kernels.plain import to_plain
-from apps.kernels.profile.sampling import PERIOD_NS, NoSampling, sampled
 
-SAMPLED_SECONDS = 0.15  # of windows in one go; a sample a millisecond and thread
-SAMPLING_WALL_SECONDS = 4.0
-ENOUGH_SAMPLES = 120
-USUAL_WINDOW_US = 90.0  # of a model that does nothing, on a quiet machine
 FLOOR_SHARE = 0.85  # of the time that the compulsory bytes take at the largest bandwidth measured
 
 
@@ -35,72 +25,6 @@ def static_rules(request: EvaluationRequest) -> tuple[Rejection, ...]:
     rules = importlib.import_module("apps.kernels.candidate")
     found: tuple[Rejection, ...] = rules.static_rules(request.candidate, request.language, request.policy)
     return found
-
-
-def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> None:
-    """Sample program counters over calls like those that were timed, and hold them against the policy."""
-    started = time.monotonic()
-    session.tell("policy", "sampling what runs")
-    try:
-        evidence = _sample(session, findings, observed)
-    except NoSampling as refused:
-        findings.environment["program counters"] = f"not sampled: {refused}"
-        return
-    findings.environment["program counters"] = {
-        "samples": evidence.samples,
-        "objects": dict(sorted(evidence.objects.items(), key=lambda e: -e[1])[:8]),
-        "calls": evidence.calls,
-        "source": evidence.source,
-        "enough": evidence.total >= policy.ENOUGH,
-    }
-    session.spend("policy", started)
-    findings.rejections += policy.judge_evidence(evidence, session.request.policy)
-    if findings.rejections:
-        raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
-
-
-def _sample(session: Session, findings: Findings, observed: Observed) -> policy.Evidence:
-    """Windows until there are samples enough, a busy machine's patience allowing."""
-    jailed = observed.runner.jailed
-    samples: Counter[str] = Counter()
-    objects: Counter[str] = Counter()
-    used: Counter[products.Page] = Counter()
-    addresses: list[int] = []
-    calls, source, seconds = 0, "", 0.0
-    before, started = ice.cpu_seconds(jailed.pid), time.monotonic()
-    while True:
-        observed.seconds = 0.0
-        with sampled(jailed.pid) as counters:
-            while observed.seconds < SAMPLED_SECONDS:
-                calls += observed.window()
-        source = counters.source
-        seconds += observed.seconds
-        objects_now = ice.mapped_objects(jailed.pid)
-        kinds, names = policy.gather(counters.addresses, objects_now, jailed.work_inside)
-        used += products.pages(counters.addresses, objects_now, jailed.work_inside)
-        samples.update(kinds)
-        objects.update(names)
-        addresses += counters.addresses
-        computing = samples.total() - samples["openmp"]
-        if computing >= ENOUGH_SAMPLES or time.monotonic() - started > SAMPLING_WALL_SECONDS:
-            break
-    spent = ice.cpu_seconds(jailed.pid) - before
-    slowness = min(5.0, max(1.0, (findings.timing.window_us or 0.0) / USUAL_WINDOW_US))
-    a_sample = PERIOD_NS / 1e9 if source.startswith("perf") else spent / max(1, samples.total())
-    _refuse_a_library_s_copy(findings, borrowed(jailed.pid, addresses, objects_now, jailed.work_inside))
-    learned: frozenset[products.Page] = frozenset()
-    if session.request.policy is Policy.LIBRARY:
-        learned = products.learn(session, findings.products)
-    in_products = products.allowed(used, learned)
-    return policy.Evidence(dict(samples), dict(objects), calls, a_sample, source, slowness, in_products, seconds)
-
-
-def _refuse_a_library_s_copy(findings: Findings, found: tuple[str, str] | None) -> None:
-    if found:
-        own, library = found
-        detail = f"{own} holds the code of {library}: a library's copy is the library, whatever it is called"
-        findings.rejections.append(Rejection("library computes", "the candidate's directory", detail))
-        raise CandidateFailed("rejected", detail, "library computes")
 
 
 def judge_floor(session: Session, findings: Findings, host: HostReport | None) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 _SYSCALL = {"x86_64": 298, "aarch64": 241}
 _SOFTWARE, _TASK_CLOCK = 1, 1
-_SAMPLE_IP = 1
+_SAMPLE_IP, _SAMPLE_THREAD = 1, 2
 _DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR = 1 << 0, 1 << 1, 1 << 5, 1 << 6
 _CLOSE_ON_EXEC = 8
 _ENABLE, _DISABLE = 0x2400, 0x2401
@@ -36,11 +36,19 @@ class NoSampling(RuntimeError):
 
 
 class ProgramCounters:
-    """The sampled addresses of one interval, `KERNEL` where the processor was in the kernel, and how they were had."""
+    """The sampled addresses of one interval, `KERNEL` where the processor was in the kernel, and how they were had.
+
+    `threads` are the ids of the threads they were sampled in, one for each address.
+    """
 
     def __init__(self, source: str) -> None:
         self.source = source
         self.addresses: list[int] = []
+        self.threads: list[int] = []
+
+    def of_thread(self, thread: int) -> list[int]:
+        """The addresses that one thread was sampled at."""
+        return [address for address, of in zip(self.addresses, self.threads, strict=True) if of == thread]
 
 
 @contextmanager
@@ -79,7 +87,9 @@ def _by_clock_events(pid: int) -> Iterator[ProgramCounters]:
             for descriptor, _ in rings:
                 _ioctl(descriptor, _DISABLE)
             for _, ring in rings:
-                counters.addresses.extend(read_ring(ring))
+                for address, thread in read_ring(ring):
+                    counters.addresses.append(address)
+                    counters.threads.append(thread)
 
 
 @contextmanager
@@ -126,13 +136,14 @@ def _open_event(thread: int, flags: int, processor: int = -1) -> int:
     if number is None:
         raise NoSampling(f"perf_event_open is not known on {platform.machine()}")
     # The first published layout of perf_event_attr, 64 bytes: type, size, config, period, sample and read format, flags.
-    attributes = struct.pack("=IIQQQQQIIQ", _SOFTWARE, 64, _TASK_CLOCK, PERIOD_NS, _SAMPLE_IP, 0, flags, 0, 0, 0)
+    sample = _SAMPLE_IP | _SAMPLE_THREAD
+    attributes = struct.pack("=IIQQQQQIIQ", _SOFTWARE, 64, _TASK_CLOCK, PERIOD_NS, sample, 0, flags, 0, 0, 0)
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
     return int(_libc().syscall(number, buffer, thread, processor, -1, _CLOSE_ON_EXEC))
 
 
-def read_ring(ring: mmap.mmap) -> Iterator[int]:
-    """Addresses of the sample records in a buffer that was never drained and is read once."""
+def read_ring(ring: mmap.mmap) -> Iterator[tuple[int, int]]:
+    """Address and thread of the sample records in a buffer that was never drained and is read once."""
     (head,) = struct.unpack_from("=Q", ring, _HEAD)
     offset, size = struct.unpack_from("=QQ", ring, _DATA_OFFSET)
     if size == 0:  # kernels before 4.1 leave it out
@@ -142,9 +153,9 @@ def read_ring(ring: mmap.mmap) -> Iterator[int]:
         kind, mode, length = struct.unpack_from("=IHH", ring, offset + position)
         if length < 8:
             return
-        if kind == _RECORD_SAMPLE and position + 16 <= size:
-            (address,) = struct.unpack_from("=Q", ring, offset + position + 8)
-            yield KERNEL if mode & _MODE_MASK == _MODE_KERNEL else address
+        if kind == _RECORD_SAMPLE and position + 24 <= size:
+            address, _, thread = struct.unpack_from("=QII", ring, offset + position + 8)
+            yield KERNEL if mode & _MODE_MASK == _MODE_KERNEL else address, thread
         position += length
 
 
@@ -180,6 +191,7 @@ def _by_ptrace(pid: int) -> Iterator[ProgramCounters]:
                 for thread in seized:
                     if _is_running(pid, thread) and (address := _stopped_at(thread)) is not None:
                         counters.addresses.append(address)
+                        counters.threads.append(thread)
         finally:
             for thread in seized:
                 if _ptrace(_INTERRUPT, thread) == 0 and _wait_for(thread):

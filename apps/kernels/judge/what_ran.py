@@ -1,0 +1,126 @@
+"""What ran: program counters sampled from outside over calls like the timed ones, held against the policy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from apps.kernels.evaluation import Policy, Rejection
+from apps.kernels.jail import freeze as ice
+from apps.kernels.judge import policy, products
+from apps.kernels.judge.borrowed import borrowed
+from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.findings import Findings
+from apps.kernels.judge.observing import Observed
+from apps.kernels.judge.session import Session
+from apps.kernels.profile.sampling import PERIOD_NS, NoSampling, sampled
+
+SAMPLED_SECONDS = 0.15  # of windows in one go; a sample a millisecond and thread
+SAMPLING_WALL_SECONDS = 4.0
+ENOUGH_SAMPLES = 120
+USUAL_WINDOW_US = 90.0  # of a model that does nothing, on a quiet machine
+
+
+def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> None:
+    """Sample program counters over calls like those that were timed, and hold them against the policy.
+
+    Raises `CandidateFailed` where they show what the policy doesn't allow.
+    """
+    started = time.monotonic()
+    session.tell("policy", "sampling what runs")
+    try:
+        seen = _sample(observed)
+    except NoSampling as refused:
+        findings.environment["program counters"] = f"not sampled: {refused}"
+        return
+    session.spend("policy", started)
+    evidence = _evidence(session, findings, seen)
+    findings.environment["program counters"] = {
+        "samples": evidence.samples,
+        "objects": dict(sorted(evidence.objects.items(), key=lambda e: -e[1])[:8]),
+        "calls": evidence.calls,
+        "source": evidence.source,
+        "enough": evidence.total >= policy.ENOUGH,
+    }
+    findings.rejections += [*_copies(observed.pid, seen), *policy.judge_evidence(evidence, session.request.policy)]
+    if findings.rejections:
+        raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
+
+
+@dataclass
+class _Seen:
+    """Sampled addresses over some windows, those of the thread that is called apart, and where objects are mapped."""
+
+    work: str
+    addresses: list[int] = field(default_factory=list)
+    caller: list[int] = field(default_factory=list)
+    objects: tuple[tuple[int, int, str], ...] = ()
+    source: str = ""
+    calls: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    def kinds(self, addresses: Iterable[int]) -> dict[str, int]:
+        """Samples by kind of object, OpenMP's own apart: threads that wait there spin, for however long they must wait."""
+        kinds, _ = policy.gather(addresses, self.objects, self.work)
+        return {kind: count for kind, count in kinds.items() if kind != "openmp"}
+
+    def enough(self) -> bool:
+        """Whether there are samples enough, of the calling thread too where it may be doing a library's work."""
+        mine = self.kinds(self.caller)
+        foreign, total = mine.get("torch", 0) + mine.get("other", 0), sum(mine.values())
+        hidden = total < policy.ENOUGH and 3 * foreign > total
+        return sum(self.kinds(self.addresses).values()) >= ENOUGH_SAMPLES and not hidden
+
+
+def _sample(observed: Observed) -> _Seen:
+    """Windows until there are samples enough, a busy machine's patience allowing."""
+    pid = observed.pid
+    seen = _Seen(observed.runner.jailed.work_inside)
+    before, started = ice.cpu_seconds(pid), time.monotonic()
+    while True:
+        observed.seconds = 0.0
+        with sampled(pid) as counters:
+            while observed.seconds < SAMPLED_SECONDS:
+                seen.calls += observed.window()
+        seen.addresses += counters.addresses
+        seen.caller += counters.of_thread(pid)
+        seen.objects, seen.source = ice.mapped_objects(pid), counters.source
+        seen.seconds += observed.seconds
+        if seen.enough() or time.monotonic() - started > SAMPLING_WALL_SECONDS:
+            seen.cpu_seconds = ice.cpu_seconds(pid) - before
+            return seen
+
+
+def _evidence(session: Session, findings: Findings, seen: _Seen) -> policy.Evidence:
+    kinds, names = policy.gather(seen.addresses, seen.objects, seen.work)
+    learned: frozenset[products.Page] = frozenset()
+    if session.request.policy is Policy.LIBRARY:
+        learned = products.learn(session, findings.products)
+    mine = seen.kinds(seen.caller)
+    foreign = mine.get("torch", 0) + mine.get("other", 0)
+    by_clock = seen.source.startswith("perf")
+    return policy.Evidence(
+        kinds,
+        names,
+        seen.calls,
+        PERIOD_NS / 1e9 if by_clock else seen.cpu_seconds / max(1, sum(kinds.values())),
+        seen.source,
+        slowness=min(5.0, max(1.0, (findings.timing.window_us or 0.0) / USUAL_WINDOW_US)),
+        products=products.allowed(products.pages(seen.addresses, seen.objects, seen.work), learned),
+        seconds=seen.seconds,
+        caller=policy.Caller(
+            sum(mine.values()),
+            foreign - products.allowed(products.pages(seen.caller, seen.objects, seen.work), learned),
+        ),
+    )
+
+
+def _copies(pid: int, seen: _Seen) -> list[Rejection]:
+    found = borrowed(pid, seen.addresses, seen.objects, seen.work)
+    if found is None:
+        return []
+    own, library = found
+    detail = f"{own} holds the code of {library}: a library's copy is the library, whatever it is called"
+    return [Rejection("library computes", "the candidate's directory", detail)]
