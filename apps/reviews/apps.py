@@ -10,7 +10,8 @@ class ReviewsConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen to what hosts report and measure, and add reviews' pieces to the pages of runs and problems."""
-        from apps.reviews import hooks, verifying
+        from apps.reviews import duels, hooks, verifying
 
         hooks.register()
         verifying.listen()
+        duels.listen()

@@ -281,6 +281,35 @@ class Check(AppendOnly):
         return f"{self.kernel} {'held' if self.held else 'did not hold'}"
 
 
+class Duels(AppendOnlyRows["Duel"]):
+    """Rows of `Duel`."""
+
+
+class Duel(AppendOnly):
+    """A version timed against an accepted one, in pairs on one device: how many times as fast it is, with its interval."""
+
+    version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="duels")
+    rival = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="+")
+    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="+")
+    verdict = models.CharField(max_length=14)
+    outcome = models.CharField(max_length=14, blank=True)
+    ratio = models.FloatField(null=True)
+    low = models.FloatField(null=True)
+    high = models.FloatField(null=True)
+    evaluation = models.JSONField()
+    asked_by = models.ForeignKey(PERSON, null=True, on_delete=models.PROTECT, related_name="+")
+    at = models.DateTimeField(default=timezone.now)
+
+    objects = Duels.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["id"]
+        indexes: ClassVar = [models.Index(fields=["version", "rival", "device"], name="duel_of_versions")]
+
+    def __str__(self) -> str:
+        return f"{self.version_id} against {self.rival_id}"
+
+
 class Circumstances(models.Model):
     """What the host was when a full measurement came in (`environment.py`): what its result depends on."""
 

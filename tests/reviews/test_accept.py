@@ -10,11 +10,11 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from apps.hosts import registry
-from apps.hosts.models import Device, Job, JobKind
+from apps.hosts import jobs, registry
+from apps.hosts.models import Device, Job, JobKind, JobState
 from apps.kernels.evaluation import Outcome
 from apps.kernels.machine import HostReport
-from apps.kernels.plain import from_plain
+from apps.kernels.plain import from_plain, to_plain
 from apps.people.refusals import Refused
 from apps.reviews import accepting, proposing, verifying, votes
 from apps.reviews.models import AcceptedKernel, Doubt, KernelState, Proposal, ProposalState
@@ -115,6 +115,24 @@ def test_the_one_before_is_superseded_and_kept(team: Team, judged: Judged, kerne
     assert "Superseded" in signed_in_as(team.viewer).get(kernel.get_absolute_url()).content.decode()
     with pytest.raises(IntegrityError), transaction.atomic():
         AcceptedKernel.objects.filter(pk=kernel.pk).update(state="current")
+
+
+def test_the_proposed_one_is_timed_against_the_accepted_one_in_pairs(
+    team: Team, judged: Judged, kernel: AcceptedKernel
+) -> None:
+    better = proposing.propose(team.engineer, judged.better)
+    client = signed_in_as(team.reviewer)
+    asked = {"do": "measure", "device": "here/cpu", "against": "accepted"}
+    page = client.post(f"/reviews/{better.pk}/do/", asked, follow=True).content.decode()
+    assert "times v3 against the accepted one" in page
+    job = Job.objects.get(key__startswith="duel:")
+    assert (job.request["candidate"], job.request["against"]) == (judged.better.source, judged.faster.source)
+    found = in_full(1.95 / 1.38)  # as the judge says it: the rival's time over the candidate's
+    jobs.end(jobs.mark_sent(job) or job, JobState.DONE, result=to_plain(found))
+    page = client.get(better.get_absolute_url()).content.decode()
+    assert "1.38×" in page
+    assert "in pairs: faster" in page
+    assert judged.better.measurements.count() == 1
 
 
 def test_declining_wants_a_reason(team: Team, proposal: Proposal) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from apps.people.models import Person
 from apps.people.permissions import Action, may
-from apps.reviews import accepting, evidence, proposing, votes
-from apps.reviews.models import VOTES, AcceptedKernel, Decision, DecisionKind, Proposal, Revision
+from apps.reviews import accepting, duels, evidence, proposing, votes
+from apps.reviews.models import VOTES, AcceptedKernel, Decision, DecisionKind, Duel, Proposal, Revision
 from apps.reviews.presentation.threads import Thread
 from apps.runs.models import Measurement, Version
 from apps.runs.presentation import figures, version_page
@@ -103,8 +103,20 @@ def tiles(one: Measured, accepted: AcceptedKernel | None) -> list[Tile]:
     """The evidence in figures, the accepted kernel's beside it."""
     made = version_page.tiles(one)
     if accepted is not None and one.measurement is not None and accepted.version_id != one.version.pk:
-        made.insert(1, _over_accepted(one.measurement, _latest(accepted)))
+        duel = duels.latest(one.version, accepted.version, accepted.device)
+        paired = _paired(duel) if duel is not None else None
+        made.insert(1, paired or _over_accepted(one.measurement, _latest(accepted)))
     return made
+
+
+def _paired(duel: Duel) -> Tile | None:
+    """The two timed against each other; nothing where that gave no ratio."""
+    if not duel.ratio or duel.verdict != "correct":
+        return None
+    words = {"faster": "faster", "slower": "slower"}.get(duel.outcome, "within noise")
+    tone = {"faster": "good", "slower": "bad"}.get(duel.outcome, "")
+    interval = figures.interval(duel.low, duel.high)
+    return Tile("over the accepted one", figures.ratio(duel.ratio), f"{interval} in pairs: {words}", tone)
 
 
 def _latest(kernel: AcceptedKernel) -> Measurement:
@@ -173,4 +185,6 @@ def unresolved(threads: Sequence[Thread]) -> int:
 def stamp(proposal: Proposal) -> str:
     """Changes whenever anything that the page shows has changed."""
     last = proposal.version.measurements.order_by("-id").values_list("pk", flat=True).first()
-    return f"{proposal.moved_at.timestamp():.6f}-{last or 0}-{len(evidence.measuring(proposal.version))}"
+    fought = Duel.objects.filter(version=proposal.version).count()
+    waiting = len(evidence.measuring(proposal.version)) + len(duels.under_way(proposal.version))
+    return f"{proposal.moved_at.timestamp():.6f}-{last or 0}-{fought}-{waiting}"

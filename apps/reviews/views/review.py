@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, render
 
 from apps.people.asking import person_who_may
 from apps.people.permissions import Action
-from apps.reviews import evidence, proposing, votes
+from apps.reviews import duels, evidence, proposing, votes
 from apps.reviews.models import Proposal, Revision
 from apps.reviews.presentation import chips, code_view, review_page
 from apps.reviews.presentation.threads import Thread, threads_of
@@ -62,6 +62,7 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
         "here": _here(request),
         "contradiction": evidence.evidence_of(shown.version, proposal.device).against,
         "measuring": evidence.measuring(shown.version),
+        "duelling": duels.under_way(shown.version),
         "devices": launch_page.device_choices(proposal.language),
         "reviewers": [p for p in proposing.possible_reviewers(proposal.by) if p not in proposal.asked.all()],
         "kernel": getattr(proposal, "kernel", None),
