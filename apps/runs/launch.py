@@ -257,8 +257,7 @@ def why_not(device: Device, language: Language) -> str | None:
         return f"Host {host.name} is drained. Enable it on its page, or choose another."
     if language.value not in device.languages:
         return can_not_judge(device, language)
-    facts = host.facts
-    if facts is not None and facts.isolation_level == "weak" and host.weak_isolation_allowed_by_id is None:
+    if host.refuses_candidates:
         return (
             f"Host {host.name} can't isolate generated code well enough. "
             "See on its page what is missing; an admin can allow it there."
