@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -60,7 +60,7 @@ def _is_closed(name: str) -> bool:
 class _WhatIsLeft(ModuleType):
     """Where torch's compiler was loaded it has wrapped functions such as `torch.manual_seed`; they go on asking it for this."""
 
-    __path__: Sequence[str] = ()  # so that what lies below it is looked for, and found closed
+    __path__: MutableSequence[str] = []  # noqa: RUF012 - so that what lies below it is looked for, and found closed
     disable = staticmethod(_unchanged)
 
     def __getattr__(self, name: str) -> Any:
