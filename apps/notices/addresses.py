@@ -76,7 +76,8 @@ def look_up(url: str, *, private_allowed: bool = False) -> Target:
     ips = list(dict.fromkeys(str(entry[4][0]) for entry in found))
     for ip in ips:
         if not private_allowed and not is_open(ip):
-            raise PrivateAddress(f"{host} is {ip}, an address of a private network. An admin can allow it.")
+            named = f"{host} is" if host == ip else f"{host} is {ip},"
+            raise PrivateAddress(f"{named} an address of a private network. An admin can allow it.")
     if not ips:
         raise BadAddress(f"The name {host} has no address.")
     return Target(ips[0], parts)

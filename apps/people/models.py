@@ -24,7 +24,7 @@ class Role(models.TextChoices):
 class Scope(models.TextChoices):
     """What a token may be used for. Every token may read; nothing goes beyond its person's role."""
 
-    READ = "read", "Read"
+    READ = "read", "Look at what your role shows"
     LAUNCH = "launch", "Launch and steer runs, measure again, add problems"
     REVIEW = "review", "Propose, comment, vote"
     ADMIN = "admin", "Operate hosts and, for admins, manage the team"

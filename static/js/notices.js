@@ -3,14 +3,17 @@ import WebSocket from "../npm/partysocket/ws.js";
 
 /** @param {HTMLElement} bell @param {number} unread */
 function show(bell, unread) {
-  bell.dataset.unread = String(unread);
   const count = bell.querySelector("[data-count]");
-  const say = bell.querySelector("[data-say]");
+  const say = document.getElementById("bell-say");
+  const words = `${unread} unread notice${unread === 1 ? "" : "s"}`;
+  const more = unread > Number(bell.dataset.unread);
   if (count instanceof HTMLElement) {
     count.textContent = unread > 99 ? "99+" : String(unread);
     count.hidden = unread === 0;
   }
-  if (say) say.textContent = `${unread} unread notice${unread === 1 ? "" : "s"}`;
+  bell.dataset.unread = String(unread);
+  bell.setAttribute("aria-label", `Notices: ${unread} unread`);
+  if (say && more) say.textContent = words; // what is read elsewhere is no news
 }
 
 export function installBell() {
@@ -18,12 +21,12 @@ export function installBell() {
   if (!bell) return;
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const socket = new WebSocket(`${scheme}://${location.host}/ws/notices`, [], { minReconnectionDelay: 1000, maxReconnectionDelay: 15000 });
-  let newest = -1;
+  let newest = Number(bell.dataset.newest);
   socket.addEventListener("message", (event) => {
     const news = JSON.parse(event.data);
     if (news.type !== "notices") return;
     show(bell, news.unread);
-    if (newest >= 0 && news.newest > newest) document.body.dispatchEvent(new Event("notices-changed"));
+    if (news.newest > newest) document.body.dispatchEvent(new Event("notices-changed"));
     newest = Math.max(newest, news.newest);
   });
   socket.addEventListener("close", (event) => {

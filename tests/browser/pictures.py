@@ -38,7 +38,7 @@ class Picture:
 
 def pictures(world: dict[str, Any]) -> list[Picture]:
     """Every page, in the states worth looking at."""
-    live, done = world["live"].pk, world["done"].pk
+    live, done, twin = world["live"].pk, world["done"].pk, world["done"].twin_id
     return [
         Picture("sign-in", "/sign-in/", signed_in=False),
         Picture("runs", "/"),
@@ -61,7 +61,7 @@ def pictures(world: dict[str, Any]) -> list[Picture]:
         Picture("compare-reference", f"/compare/?b={done}.4&against=reference&view=unified"),
         Picture("compare-versions", f"/compare/versions/?v={done}.1&v={done}.2&v={done}.3&v={done}.4"),
         Picture("run-twins", f"/runs/{done}/?axis=time"),
-        Picture("compare-twins", f"/compare/runs/?runs={done},{world['twin'].pk}"),
+        *([Picture("compare-twins", f"/compare/runs/?runs={done},{twin}")] if twin else []),
         Picture("run-notes", f"/runs/{done}/", click='[data-open="notes"]'),
         Picture("runs-import", "/", click='[data-open="import"]'),
         Picture("compare-runs", f"/compare/runs/?runs={live},{done},{done + 1}"),
@@ -73,6 +73,13 @@ def pictures(world: dict[str, Any]) -> list[Picture]:
         Picture("settings-models", "/settings/models/"),
         Picture("settings-model", "/settings/models/new/"),
         Picture("settings-limits", "/settings/limits/"),
+        Picture("settings-profile", "/settings/profile/"),
+        Picture("settings-tokens", "/settings/tokens/"),
+        Picture("settings-members", "/settings/members/"),
+        Picture("settings-notifications", "/settings/notifications/"),
+        Picture("settings-audit", "/settings/audit/"),
+        Picture("notices", "/notices/"),
+        Picture("password-forgotten", "/password/forgotten/", signed_in=False),
         Picture("run-calls", f"/runs/{done}/calls/"),
         Picture("not-found", "/runs/99999/"),
         *(_of_reviews(world) if "review" in world else ()),
@@ -184,7 +191,7 @@ def main() -> int:
 
         call_command("migrate", verbosity=0)
         world = reviewed(scenes.world())
-        world["twin"] = scenes.twinned(world["done"])
+        scenes.twinned(world["done"])
         client = Client()
         client.force_login(world["person"])
         cookie = client.cookies["sessionid"].value

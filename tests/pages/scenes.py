@@ -10,7 +10,11 @@ from django.utils import timezone
 from apps.hosts.models import Fault, Job
 from apps.kernels.evaluation import Tier
 from apps.kernels.plain import to_plain
-from apps.people.models import Role
+from apps.notices import webhooks
+from apps.notices.models import Kind
+from apps.notices.telling import tell
+from apps.people import audit, members, tokens
+from apps.people.models import Person, Role
 from apps.runs.models import Draft, Measurement, Origin, Purpose, Run, RunState, Version
 from tests.pages import evaluations, sources
 from tests.pages.factories import (
@@ -215,6 +219,25 @@ def failed(**more: Any) -> Run:
     return run
 
 
+def a_team(admin: Person, colleague: Person, run: Run) -> None:
+    """What settings and the bell show: somebody invited, tokens, a webhook, notices, and the audit log all that leaves."""
+    with audit.coming_from("192.0.2.17", "page"):
+        members.invite(admin, "vera", Role.VIEWER, full_name="Vera Lind")
+        tokens.make(admin, "nightly-suite", ["launch"], 90)
+        old, _ = tokens.make(admin, "old-laptop", [], 30)
+        tokens.revoke(old, admin)
+        webhooks.add(admin, "http://10.4.0.9:8080/pragma")
+        webhooks.add(colleague, "http://10.4.0.10/hook")
+    tell(
+        Kind.HOST_LOST,
+        [admin],
+        "Host epyc-02 is lost",
+        text="Nothing has been heard of its station.",
+        link="/hosts/epyc-02/",
+    )
+    tell(Kind.RUN_ENDED, [admin], f"{run}, {run.problem}: v4 is 4.52× faster", link=run.get_absolute_url())
+
+
 def world() -> dict[str, Any]:
     """Everything pages show at once: two hosts, three problems, runs in every state."""
     person = PersonFactory.create(username="ada", role=Role.ADMIN)
@@ -296,6 +319,7 @@ def world() -> dict[str, Any]:
         request={},
         priority=5,
     )
+    a_team(person, colleague, live)
     Fault.objects.create(
         host=other.host,
         device=other,

@@ -9,6 +9,7 @@ from django.test import Client
 
 from apps.hosts.models import Host
 from apps.people import permissions
+from apps.people.models import Role
 from apps.people.permissions import Action
 from apps.runs.models import Problem, Run, RunState
 from tests.pages import factories
@@ -99,6 +100,27 @@ def test_scripts_come_from_this_server_alone(ada: Client) -> None:
     policy = ada.get("/")["Content-Security-Policy"]
     scripts = next(part for part in policy.split(";") if part.strip().startswith("script-src"))
     assert "unsafe" not in scripts
+
+
+VIEWED = ("/", "/?q=nothing", "/problems/", "/problems/softsign/", "/hosts/", "/hosts/this-machine/", "/runs/{live}/",
+          "/runs/{done}/", "/runs/{done}/v4/", "/kernels/", "/settings/members/", "/settings/models/")  # fmt: skip
+OFFERS = (
+    'href="/launch/',
+    'value="stop"',
+    'value="drain"',
+    'value="deactivate"',
+    'data-open="steer"',
+    'data-open="again"',
+)
+
+
+@pytest.mark.parametrize("address", VIEWED)
+def test_a_viewer_is_offered_nothing_they_may_not(world: dict[str, Any], address: str) -> None:
+    viewer = Client()
+    viewer.force_login(factories.PersonFactory.create(username="looks-on", role=Role.VIEWER))
+    answer = viewer.get(address.format(live=world["live"].pk, done=world["done"].pk))
+    assert answer.status_code == 200
+    assert [offer for offer in OFFERS if offer in answer.content.decode()] == []
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, refused: Action) -> None:

@@ -16,5 +16,5 @@ register = template.Library()
 def bell(context: dict[str, Any]) -> dict[str, Any]:
     """How many notices the viewer has not read; a script keeps the number up to date."""
     person = getattr(context.get("request"), "user", None)
-    count = unread([person.pk])[person.pk][0] if isinstance(person, Person) else 0
-    return {"count": count}
+    count, newest = unread([person.pk])[person.pk] if isinstance(person, Person) else (0, 0)
+    return {"count": count, "newest": newest}
