@@ -22,14 +22,14 @@ PADDED = """
 import torch
 from torch import nn
 class Model(nn.Module):
-    def forward(self, x): return nn.functional.pad(x, (0, (1 << 22) - 1024))
+    def forward(self, x): return nn.functional.pad(x, (0, (1 << 23) - 1024))
 def get_inputs(): return [torch.randn(1024)]
 def get_init_inputs(): return []
 """
 # Fresh pages of the system's read as zeros: whoever reads the output pays for it, after the call.
 UNTOUCHED = candidate(
     "",
-    "pages = mmap.mmap(-1, 1 << 24)\ny = torch.frombuffer(pages, dtype=torch.float32)\n"
+    "pages = mmap.mmap(-1, 1 << 25)\ny = torch.frombuffer(pages, dtype=torch.float32)\n"
     "ctypes.memmove(y.data_ptr(), x.data_ptr(), 4096)\nreturn y",
     more="import mmap",
 )
@@ -84,7 +84,7 @@ def test_an_output_that_is_never_written_is_faster_than_memory(zygote: Zygote, h
     assert found.verdict is Verdict.REJECTED, found.detail
     assert found.rejections[0].rule == "under the floor", found.rejections
     assert found.correctness.trials == found.correctness.passed > 0, "what is read from it is right"
-    assert found.environment["floor"]["compulsory_bytes"] >= 1 << 24
+    assert found.environment["floor"]["compulsory_bytes"] >= 1 << 25
 
 
 def test_a_sum_over_a_products_rows_without_the_product_is_correct_and_marked(zygote: Zygote, host: HostReport) -> None:

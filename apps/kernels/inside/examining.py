@@ -141,7 +141,7 @@ class _Examination:
         """Whether the case can be judged by: torch's own answer, held against the exact one as a candidate's would be."""
         rows = [self._judge(case, index, own) for index, own in enumerate(case.own)]
         finite = [torch.isfinite(t) for t in case.answered.exact if t.is_floating_point() and t.numel()]
-        whole, some = all(bool(t.all()) for t in finite), all(bool(t.any()) for t in finite)
+        whole, some = all(bool(t.all()) for t in finite), any(bool(t.any()) for t in finite)
         case.counted = all(row["near"] for row in rows) and (whole or (some and all(row["passed"] for row in rows)))
         case.left_out = max((float(row.get("share", 0.0)) for row in rows), default=0.0)
         (self.counted if case.counted else self.uncounted).append(case.how)
