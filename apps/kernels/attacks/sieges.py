@@ -148,7 +148,8 @@ SIEGES = (
           _until("open(f'{n}', 'x').close()", 400000, "files"), (Layer.DISK, Layer.WATCH), _refused, SMALL),
     Siege(
         "exhaustion", "directories in directories", _until("os.mkdir('d'); os.chdir('d')", 4000, "deep, and went on")
-        .replace("'got'", "'end'"), (Layer.JUDGE, Layer.WATCH), _copied, SMALL,
+        .replace("'got'", "'end'")
+        + "time.sleep(600)\n", (Layer.JUDGE, Layer.WATCH), _copied, SMALL,
     ),
     Siege(
         "exhaustion", "one file", "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nx = bytes(16 << 20)\n"

@@ -20,7 +20,7 @@ import sys
 import time
 from typing import Any
 
-from apps.kernels.jail import cgroups, namespaces, starts, syscalls, tree
+from apps.kernels.jail import blas, cgroups, namespaces, starts, syscalls, tree
 from apps.kernels.jail.cell import Cell, lock_in
 from apps.kernels.jail.channel import Channel
 from apps.kernels.jail.jailed import remove_place
@@ -35,6 +35,7 @@ LAST_SECONDS = 3.0  # for keepers to take down their trees once the judge is gon
 CHANNEL, STATUS, OUTPUT, FIRST_MORE = 0, 1, 2, 3
 
 
+_blas: list[str] = []  # OpenBLAS libraries that were loaded with one thread
 BARE = ("probe", "phases")  # what a zygote without torch has at hand
 
 
@@ -77,9 +78,11 @@ def _import_everything(code_root: str, bare: bool) -> dict[str, Any]:
     sys.path.append(code_root)
     import apps.kernels.inside as inside
 
-    version = "" if bare else importlib.import_module("torch").__version__
-    for name in BARE if bare else [module.name for module in pkgutil.iter_modules(inside.__path__)]:
-        importlib.import_module(f"apps.kernels.inside.{name}")
+    with blas.one_thread():
+        version = "" if bare else importlib.import_module("torch").__version__
+        for name in BARE if bare else [module.name for module in pkgutil.iter_modules(inside.__path__)]:
+            importlib.import_module(f"apps.kernels.inside.{name}")
+    _blas[:] = blas.loaded()
     sys.path.remove(code_root)
     _set_aside()
     threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
@@ -94,8 +97,10 @@ def _set_aside() -> None:
 
 def _serve(control: socket.socket, job: dict[str, Any], descriptors: list[int], children: dict[int, list[str]]) -> None:
     if "preload" in job:
-        for name in job["preload"]:
-            importlib.import_module(name)
+        with blas.one_thread():
+            for name in job["preload"]:
+                importlib.import_module(name)
+        _blas[:] = blas.loaded()
         _set_aside()
         control.send(json.dumps({"preloaded": True}).encode())
         return
@@ -220,6 +225,7 @@ def _become(job: dict[str, Any], cell: Cell, descriptors: list[int], keeper: soc
         except OSError as problem:
             channel.send({"locked": False, "error": str(problem)})
             os._exit(71)
+        blas.give_back_threads(tuple(_blas))
         channel.send({"locked": True})
         module, _, name = str(job["entry"]).partition(":")
         entry = getattr(importlib.import_module(module), name)

@@ -51,7 +51,10 @@ def collect(jailed: Jailed) -> Artefacts:
     buffer = io.BytesIO()
     total = count = 0
     record = b""
-    root = os.open(jailed.work, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        root = os.open(jailed.work, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:  # it has ended; whoever talks to it next says how
+        return Artefacts()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for inside, files, descriptor in _walk(root, "", os.fstat(root).st_dev):
             for name in files:
