@@ -7,8 +7,9 @@ import ctypes, fcntl, mmap, os, resource, shutil, signal, socket, struct, subpro
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 t = payload["targets"] | {"own": [channel.fileno(), *channel.files]}
-if t["judge"] == os.getpid():  # its namesake in here
-    t["judge"] = t["zygote"]
+own_threads = {int(task) for task in os.listdir("/proc/self/task")}
+if t["judge"] in own_threads:  # a namesake, in a process namespace: its own threads are no prey
+    t["judge"] = next(pid for pid in (t["zygote"], 1 << 21) if pid not in own_threads)
 
 def call(number, *arguments):
     libc.syscall.argtypes = None
