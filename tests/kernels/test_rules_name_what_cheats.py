@@ -88,7 +88,7 @@ TRICKS = {
     ],
     "fast-math when linking": [
         "FLAGS = ['-Ofast', '-shared']",
-        "FLAGS = ['-Ofast', '-shared']\nassert '-O3' not in FLAGS",
+        "FLAGS = ['-Ofast', '-shared']\nassert '-O3' not in FLAGS\nRUN = ['g++', *FLAGS]",
         "COMMAND = 'g++ -O3 -ffast-math -shared k.cpp'",
     ],
 }

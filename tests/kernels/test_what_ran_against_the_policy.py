@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from apps.kernels.evaluation import Policy
-from apps.kernels.judge.borrowed import borrowed
-from apps.kernels.judge.policy import Evidence, classify, judge_evidence
+from apps.kernels.judge.borrowed import _libraries, borrowed
+from apps.kernels.judge.policy import Caller, Evidence, classify, judge_evidence
 from apps.kernels.judge.products import allowed, pages
 
 WORK = "/tmp"
@@ -64,6 +64,14 @@ def test_threads_that_only_keep_busy_excuse_nothing() -> None:
     assert rules(evidence(own=64 * 200, torch=190, seconds=0.2)) == ["library computes"]
 
 
+def test_the_thread_that_is_called_can_t_hide_among_busy_ones() -> None:
+    drowned = evidence(own=2000, torch=60, seconds=5.0)
+    assert rules(drowned) == []
+    assert rules(replace(drowned, caller=Caller(total=70, foreign=60))) == ["library computes"]
+    assert rules(replace(drowned, caller=Caller(total=70, foreign=30))) == [], "a thread that waits for others' kernels"
+    assert rules(replace(drowned, caller=Caller(total=12, foreign=12))) == [], "too few to say"
+
+
 def test_the_library_s_products_are_the_library_s_under_its_policy_alone() -> None:
     assert rules(evidence(own=50, torch=150, products=145), Policy.LIBRARY) == []
     assert rules(evidence(own=50, torch=150, products=90), Policy.LIBRARY) == ["library computes"]
@@ -83,10 +91,11 @@ def test_pages_of_code_are_told_by_object_and_place_in_it() -> None:
     assert allowed(seen, set()) == 0
 
 
-def test_a_library_under_another_name_is_told_by_its_code(tmp_path: Path) -> None:
+def test_a_library_under_another_name_is_told_by_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy of torch's Python bindings, mapped from the candidate's directory."""
-    library = Path(sys.prefix).resolve().glob("lib/python*/site-packages/torch/lib/libtorch_python.so")
-    data = next(library).read_bytes()
+    library = next(path for path in _libraries() if path.name == "libtorch_python.so")
+    monkeypatch.setattr("apps.kernels.judge.borrowed._libraries", lambda: [library])
+    data = library.read_bytes()
     memory = ctypes.create_string_buffer(data[8 << 20 : 12 << 20], 4 << 20)
     start = ctypes.addressof(memory)
     addresses = [start + offset for offset in range(1 << 20, 3 << 20, 1 << 18) for _ in range(3)]

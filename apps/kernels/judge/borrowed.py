@@ -7,9 +7,10 @@ its own is larger than kernels are, the code that was sampled in it is looked fo
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from apps.kernels.jail.syscalls import read_memory
@@ -18,8 +19,8 @@ from apps.kernels.rules.names import LIBRARY_FILES
 
 LARGER = 1 << 20  # bytes of code; an extension built with Torch's own headers has a tenth of that
 WINDOW = 64  # bytes of code that are looked for: no two compilations of different sources agree on so many
-HOTTEST = 6  # places that are looked for
-CHUNK = 64 << 20
+HOTTEST = 4  # places that are looked for
+CHUNK = 16 << 20
 SYSTEM = (Path("/usr/lib"), Path("/usr/local/lib"), Path("/opt"))
 
 
@@ -33,7 +34,7 @@ def borrowed(
     hot = Counter(address & -WINDOW for address in addresses if any(s <= address < e for s, e, _ in ranges))
     needles = {address: code for address, _ in hot.most_common(HOTTEST) if (code := _code(pid, address))}
     for library in _libraries():
-        seen = [address for address in needles if _holds(library, needles[address])]
+        seen = _found(library, needles)
         if seen and 2 * len(seen) >= len(needles):
             own = next(path for start, end, path in ranges if start <= seen[0] < end)
             return Path(own).name, library.name
@@ -62,12 +63,12 @@ def _libraries() -> Iterator[Path]:
     yield from sorted(path for path in seen if path.is_file() and path.stat().st_size > LARGER)
 
 
-def _holds(library: Path, code: bytes) -> bool:
-    """Whether a file holds these bytes."""
-    end = b""
+def _found(library: Path, needles: Mapping[int, bytes]) -> list[int]:
+    """The addresses whose code a file holds."""
+    missing = dict(needles)
     with library.open("rb") as file:
-        while part := file.read(CHUNK):
-            if code in end + part:
-                return True
-            end = part[-WINDOW:]
-    return False
+        while missing and len(part := file.read(CHUNK)) >= WINDOW:
+            for address in [address for address, code in missing.items() if code in part]:
+                del missing[address]
+            file.seek(1 - WINDOW, os.SEEK_CUR)
+    return [address for address in needles if address not in missing]

@@ -42,6 +42,7 @@ INSTALLED = tuple({f"{prefix}/" for prefix in (sys.prefix, sys.base_prefix, str(
 SHARE = 0.10  # of user time in torch's or a library's compute, above which it is the one that computes
 ALLOWANCE_SECONDS = 40e-6  # a call may spend this much in torch without explanation: allocation, views, dispatch
 ENOUGH = 40  # samples below which nothing is said
+ENOUGH_OF_CALLER = 20  # of the called thread alone: half of it is a coarser question
 SHARE_OF_CALL = 0.5  # of a call, or its thread, in torch's compute: then threads of its own beside it excuse nothing
 OWN_SHARE = 0.5  # of user time beyond overheads that must lie in the candidate's own objects and runtimes
 PYTHON_SECONDS = 300e-6
@@ -57,7 +58,7 @@ class Caller:
     @property
     def mostly_foreign(self) -> bool:
         """Whether it surely spends more than half of its time there."""
-        return self.total >= ENOUGH and _surely(self.foreign, self.total) > SHARE_OF_CALL
+        return self.total >= ENOUGH_OF_CALLER and _surely(self.foreign, self.total) > SHARE_OF_CALL
 
 
 @dataclass(frozen=True)

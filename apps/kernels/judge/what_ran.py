@@ -70,7 +70,7 @@ class _Seen:
         """Whether there are samples enough, of the calling thread too where it may be doing a library's work."""
         mine = self.kinds(self.caller)
         foreign, total = mine.get("torch", 0) + mine.get("other", 0), sum(mine.values())
-        hidden = total < policy.ENOUGH and 3 * foreign > total
+        hidden = total < policy.ENOUGH_OF_CALLER and 3 * foreign > total
         return sum(self.kinds(self.addresses).values()) >= ENOUGH_SAMPLES and not hidden
 
 
