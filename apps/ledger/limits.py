@@ -19,7 +19,7 @@ ZERO = Decimal(0)
 class Account:
     """Whose money a call spends: a run's, and its owner's. A run's own limits are its row's, as they stand now.
 
-    `person_name` is for messages. `run` is None for a trial of a model.
+    `person_name` is for messages; without it they speak to the person. `run` is None for a trial of a model.
     """
 
     run: int | None
@@ -84,8 +84,8 @@ def rooms(limits: Limits, account: Account, now: datetime) -> Iterator[Room]:
         if run_limit is not None:
             yield Room(whose, run_limit, counted(calls.filter(run=account.run)), remedy)
     if account.person is not None and (own := of_person(limits, account.person)) is not None:
-        name = account.person_name or "The owner"
-        yield Room(f"{name}'s limit for {named}", own, counted(month.filter(person=account.person)), _ADMIN)
+        whose = f"{account.person_name}'s limit" if account.person_name else "Your limit"
+        yield Room(f"{whose} for {named}", own, counted(month.filter(person=account.person)), _ADMIN)
     if limits.team_month_usd is not None:
         yield Room(f"The team's limit for {named}", limits.team_month_usd, counted(month), _ADMIN)
 

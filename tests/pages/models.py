@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -49,4 +50,7 @@ def _called(model: LanguageModel, run: Run, person: Person, **more: Any) -> None
         "tokens_in": 5120, "tokens_out": 1840, "seconds": 21.5, "ended_at": now,
     }  # fmt: skip
     month = limits.month_of(now)
-    Call.objects.create(model=model, run=run.pk, person=person, month=month, expires_at=now, **given | more)
+    if more.get("outcome") == Outcome.OPEN:
+        given |= {"tokens_out": None, "seconds": None, "ended_at": None}
+    until = now + timedelta(minutes=20)
+    Call.objects.create(model=model, run=run.pk, person=person, month=month, expires_at=until, **given | more)

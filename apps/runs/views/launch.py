@@ -167,7 +167,7 @@ def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = 
         "models": [(one, price_words(registry.terms_of(one))) for one in models],
         "model": model,
         "estimate": estimates.estimate(problem, device, model, size),
-        "room": limits.tightest(Account(None, request.user.pk, "You"), timezone.now()) if model else None,
+        "room": limits.tightest(Account(None, request.user.pk), timezone.now()) if model else None,
         "command": launch_page.command(problem, order),
     }
 
