@@ -215,6 +215,9 @@ class _Client:
                     seen.first_event = (time.perf_counter() - pressed) * 1e3
                 if message["type"] == "draft":
                     age(seen, stamps, message["text"], arrived)
+                for event in events:
+                    if event["kind"] == "step_ended":  # what came just before a step's end comes with it
+                        age(seen, stamps, event["data"]["text"], arrived)
                 if any(event["kind"] == "run_ended" for event in events):
                     return seen
         return seen
@@ -242,9 +245,12 @@ class _Chromium:
 
     async def _one(self, page: Any, candidates: int) -> Seen:
         await page.goto("/launch/?problem=scripted&coder=scripted", wait_until="networkidle")
-        await page.fill("[name=candidates]", str(candidates))
+        async with page.expect_response("**/launch/preview/"):  # what it will do is looked up again, button and all
+            await page.fill("[name=candidates]", str(candidates))
+            await page.dispatch_event("[name=candidates]", "change")
+        await page.wait_for_load_state("networkidle")
         pressed = time.perf_counter()
-        await page.click("form button[type=submit].primary")
+        await page.click("button.launch")
         await page.wait_for_function(SEEN, polling=5)
         seen = Seen((time.perf_counter() - pressed) * 1e3)
         stamps: set[str] = set()
@@ -308,6 +314,7 @@ def prepare(address: str) -> None:
     from apps.runs.models import Problem, Sizing, SizingState
 
     call_command("migrate", verbosity=0)
+    call_command("collectstatic", verbosity=0, interactive=False)
     person = Person.objects.create_user("launcher")
     report = HostReport(
         "Scripted", 2, 512, 8 << 30, (), (), {}, None, Ceilings(), (), "full", counters=False, counters_detail="none"

@@ -11,6 +11,7 @@ from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.conftest import sign_in
 from tests.browser.pictures import Picture, pictures
+from tests.pages.scenes import twinned
 from tests.reviews.scenes import reviewed
 
 AXE = Path(settings.BASE) / "node_modules" / "axe-core" / "axe.min.js"
@@ -32,6 +33,7 @@ def test_no_page_breaks_a_rule_of_accessibility(
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
     broken = []
+    twinned(world["done"])
     for shot in pictures(reviewed(world)):
         if theme == "dark" and shot.name not in IN_THE_DARK:
             continue
