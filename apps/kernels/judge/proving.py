@@ -25,8 +25,8 @@ from apps.kernels.problem import BadProblem, read_problem
 from apps.kernels.strength import Strength
 
 LARGEST_BLOCK = 4  # calls a window: nobody is timed, so windows needn't be long
-CALLS = 56  # at least
-CHECKED_WHOLE, CHECKED_PAGES = 7, 7  # a candidate that cheats in every other call passes one time in 2^14
+CALLS = 40  # at least
+CHECKED_WHOLE, CHECKED_PAGES = 5, 5  # a candidate that cheats in every other call passes one time in a thousand
 
 
 @dataclass(frozen=True)
