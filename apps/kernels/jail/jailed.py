@@ -84,7 +84,7 @@ class Jailed:
     ) -> None:
         self.keeper = keeper
         self.pid = 0
-        self.starts_watched = False  # whether its keeper is asked about every exec and fork
+        self.starts_watched = False  # whether its keeper refuses exec and fork, known once its build has ended
         self.channel = Channel(channel)
         self.limits = limits
         self.ended: Ended | None = None
@@ -105,7 +105,6 @@ class Jailed:
         """Wait until it is locked in, then hand it what to do. Raises `JailFailed`."""
         try:
             first = self._status_line(LOCK_SECONDS)
-            self.starts_watched = bool(first.get("starts_watched"))
             self.pid = int(first["pid"]) if "pid" in first else 0
             locked = self.channel.receive(LOCK_SECONDS) if self.pid else {}
         except (ChannelBroken, ChannelTimeout, ValueError) as problem:
@@ -126,6 +125,7 @@ class Jailed:
         with contextlib.suppress(ChannelBroken, ChannelTimeout, OSError):
             self._status.sendall(b"judged")
             self._last = self._status_line(10.0)
+            self.starts_watched = bool(self._last.get("starts_watched"))
 
     # -- talking ---------------------------------------------------------------------------------------------------
 

@@ -44,7 +44,6 @@ class Keeper:
     def keep(self) -> None:
         """Until the jailed process has ended; tells the judge how."""
         self._starts = Starts(self.listener, self._room) if self.listener >= 0 else None
-        self._tell({"pid": self.pid, "starts_watched": self._starts is not None})
         deadline = time.monotonic() + self.cell.limits.wall_seconds + GRACE_SECONDS
         next_look = time.monotonic() + LOOK_SECONDS
         waiting = self._poll()
@@ -102,7 +101,7 @@ class Keeper:
             self.phase = "judged"
             if self._starts:
                 self._starts.judged = True
-            self._tell({"phase": self.phase})
+            self._tell({"phase": self.phase, "starts_watched": self._starts is not None})
 
     def _ended(self) -> tuple[int, Any] | None:
         """How the jailed process ended, or None; buries what else has ended."""

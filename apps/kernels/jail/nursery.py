@@ -165,6 +165,7 @@ def _keep(job: dict[str, Any], descriptors: list[int]) -> None:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             status.detach()
             _become(job, cell, descriptors, theirs)
+        status.sendall(json.dumps({"pid": pid}).encode() + b"\n")
         theirs.close()
         first, events = FIRST_MORE + job["groups"], job["events"]
         for index, descriptor in enumerate(descriptors):
