@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from apps.hosts import queries, registry
 from apps.hosts.models import Device, Host, Job, JobState
+from apps.kernels.machine import Isolation, IsolationLevel
 from apps.kernels.plain import to_plain
-from apps.people.models import Person
+from apps.people.models import AuditEntry, Person
 from apps.station.messages import ReportKind
 from tests.conftest import host_report
 from tests.hosts.conftest import Send, Station, Submit
@@ -61,3 +64,31 @@ def test_many_hosts_cost_few_queries(station: Station, django_assert_max_num_que
         Device.objects.create(host=host, name="cpu", kind="cpu")
     with django_assert_max_num_queries(10):
         assert len(queries.host_views()) == 6
+
+
+def test_a_host_refuses_below_what_it_requires_itself(host: Host, admin: Person) -> None:
+    Host.objects.update(report=to_plain(host_report()) | {"isolation_level": "partial", "isolation_required": "full"})
+    host.refresh_from_db()
+    assert host.refuses_candidates
+    registry.allow_weak_isolation(host, admin)
+    host.refresh_from_db()
+    assert not host.refuses_candidates
+    registry.forbid_weak_isolation(host, admin)
+    assert list(AuditEntry.objects.order_by("pk").values_list("kind", "who", "about")) == [
+        ("host.weak_isolation_allowed", "root", "host here"),
+        ("host.weak_isolation_forbidden", "root", "host here"),
+    ]
+
+
+def test_its_page_says_what_is_missing_and_goes_on_saying_it(client: Client, host: Host, admin: Person) -> None:
+    missing = Isolation("namespaces", False, "unshare: Operation not permitted")
+    report = replace(host_report(), isolation=(missing,), isolation_level="weak")
+    Host.objects.update(report=to_plain(report))
+    client.force_login(admin)
+    page = client.get("/hosts/here/").content.decode()
+    assert "Candidates are refused" in page and "namespaces (unshare: Operation not permitted)" in page
+    assert IsolationLevel.WEAK.guarantee.replace("'", "&#x27;") in page and "Allow weak isolation" in page
+    client.post("/hosts/here/operate/", {"do": "allow-weak"})
+    page = client.get("/hosts/here/").content.decode()
+    assert "root has allowed candidates here nevertheless" in page and "Forbid weak isolation" in page
+    assert "allowed" in client.get("/hosts/").content.decode()
