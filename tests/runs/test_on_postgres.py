@@ -19,6 +19,8 @@ TESTS = [
     "test_a_worker_dies_in_a_recorded_run.py",
     "test_watching_a_run_live.py",
     "../ledger/test_reservations.py",
+    "../people/test_the_audit_log.py",
+    "../upkeep/test_a_backup_comes_back.py",
 ]
 
 

@@ -12,36 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 
 from apps.people.models import AuditEntry, Person
-from apps.runs.models import Artefact, Event, Run
+from apps.runs.models import Artefact, Event
 from pragma_web.upkeep import archive
+from tests.upkeep.commands import backup, restore
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif("postgres" in str(__import__("os").environ.get("DATABASE_URL", "")), reason="SQLite's own way"),
 ]
-
-
-@pytest.fixture
-def var(tmp_path: Path, settings: Any) -> Path:
-    """An installation's folder."""
-    settings.VAR, settings.RUN = tmp_path, tmp_path / "run"
-    return tmp_path
-
-
-def backup(**options: Any) -> Path:
-    out = io.StringIO()
-    call_command("backup", stdout=out, stderr=io.StringIO(), **options)
-    return Path(out.getvalue().strip())
-
-
-def restore(file: Path, **options: Any) -> str:
-    out = io.StringIO()
-    call_command("restore", str(file), stdout=out, **options)
-    return out.getvalue()
 
 
 def database_in(file: Path, folder: Path) -> sqlite3.Connection:
@@ -75,23 +57,6 @@ def test_only_the_newest_stay(var: Path, db: None) -> None:
     (var / "backups" / "mine.tar.gz").write_text("not a backup of ours")
     made = [backup(keep=2) for _ in range(3)]
     assert sorted(var.glob("backups/*")) == sorted([*made[1:], var / "backups" / "mine.tar.gz"])
-
-
-def test_what_was_lost_comes_back_and_what_was_there_is_kept(var: Path, make_run: Any, person: Person) -> None:
-    before = make_run()
-    file = backup()
-    Run.objects.all().delete()
-    later = Person.objects.create_user("later")
-    with pytest.raises(CommandError, match=r"2 people.*With --yes"):
-        restore(file)
-    assert not Run.objects.exists() and Person.objects.filter(pk=later.pk).exists()
-    said = restore(file, yes=True)
-    assert Run.objects.get().pk == before.pk
-    assert not Person.objects.filter(username="later").exists()
-    assert AuditEntry.objects.filter(kind="installation.restored").exists()
-    kept = Path(said.partition("What was here before: ")[2].splitlines()[0])
-    restore(kept, yes=True)
-    assert Person.objects.filter(username="later").exists() and not Run.objects.exists()
 
 
 def test_another_secret_is_told_of(var: Path, person: Person, settings: Any) -> None:
