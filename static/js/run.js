@@ -50,8 +50,11 @@ function isReading() {
   return Boolean(typing) || (log instanceof HTMLElement && log.scrollTop + log.clientHeight < log.scrollHeight - 60);
 }
 
-/** The newest lines of the log, in sight. */
+/** The newest lines of the log, and the version looked at on the timeline, in sight. */
 function toTheEnd() {
+  const strip = document.querySelector("ol.strip");
+  const shown = strip?.querySelector("a[aria-current]") ?? strip?.lastElementChild;
+  if (strip && shown instanceof HTMLElement) strip.scrollLeft = shown.offsetLeft + shown.offsetWidth - strip.clientWidth + 14;
   const log = document.querySelector(".log");
   if (log && !location.hash.startsWith("#e")) log.scrollTop = log.scrollHeight;
 }

@@ -64,6 +64,15 @@ class Dropped:
 
 
 @dataclass(frozen=True)
+class Card:
+    """One card of the timeline: a version, or a candidate that came to none."""
+
+    slot: int
+    turn: Turn | None
+    dropped: Dropped | None
+
+
+@dataclass(frozen=True)
 class Iteration:
     """One turn of the loop: its versions by slot, what came to none, and what they took together."""
 
@@ -75,6 +84,13 @@ class Iteration:
     tokens: str
     cost: str
     doing: str = ""
+
+    @property
+    def cards(self) -> list[Card]:
+        """Versions and what came to none, in the order of their slots."""
+        cards = [Card(turn.slot, turn, None) for turn in self.turns]
+        cards += [Card(dropped.slot, None, dropped) for dropped in self.dropped]
+        return sorted(cards, key=lambda card: card.slot)
 
 
 def head(run: Run) -> Head:

@@ -127,7 +127,6 @@ def _run(run: Run) -> RunTold:
         run.coder,
         str(run.device),
         run.device.model,
-        run.notes,
         began.isoformat(),
         ended.isoformat(),
     )

@@ -158,7 +158,6 @@ def _row(person: Person | None, transcript: Transcript) -> Run:
         money_limit_usd=None if assignment.money_usd is None else round(assignment.money_usd, 6),
         prompts=assignment.prompts[:20],
         seeds=[to_plain(seed) for seed in assignment.seeds],
-        notes=told.notes,
         owner=person,
         state=RunState.RUNNING,
         claim=new_claim(),

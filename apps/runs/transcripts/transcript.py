@@ -44,7 +44,6 @@ class RunTold:
     coder: str
     device: str
     device_model: str
-    notes: str
     started_at: str
     finished_at: str
 
