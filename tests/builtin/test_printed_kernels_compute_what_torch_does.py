@@ -16,8 +16,8 @@ SCHEDULES = {
     "naive": Schedule(),
     "narrow": Schedule(width=256, accumulators=2, split=8, tile=64, block=1024),
     "richest": Schedule(
-        width=512, polynomials=True, accumulators=4, streaming=True, reciprocals=True, keep=True, online=True, moments=True,
-        split=8,
+        width=512, polynomials=True, accumulators=4, streaming=True, reciprocals=True, keep=True, ahead=True, online=True,
+        moments=True, split=8,
     ),
 }  # fmt: skip
 UNITS = {torch.float32: 1.2e-7, torch.float64: 2.3e-16, torch.bfloat16: 8e-3}

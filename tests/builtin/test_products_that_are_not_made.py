@@ -92,6 +92,11 @@ def test_a_convolution_of_computed_values() -> None:
         assert torch.allclose(built(model, (x,), WIDE)(x), model(x), atol=1e-5)
 
 
+def test_the_same_product_is_made_once() -> None:
+    function = Wrapped(lambda a, b: (a @ b).relu() + (a @ b).tanh())
+    assert source_of(function, (torch.randn(8, 24), torch.randn(24, 32)), WIDE)[1].count("torch.mm(") == 1
+
+
 def _times_itself_backwards(x: torch.Tensor) -> torch.Tensor:
     return x * x.flip(1)
 

@@ -52,6 +52,7 @@ ALWAYS: list[tuple[str, Expr]] = [
     ("sum of a constant", Fold("sum", (FOLDED,), (V,))),
     ("tanh of soft-plus", operation("tanh", SOFT_PLUS)),
     ("logistic function", operation("div", c(1.0), operation("add", c(1.0), operation("exp", operation("neg", X))))),
+    ("logarithm of a share", operation("log", operation("div", operation("exp", X), operation("exp", V)))),
     ("tanh and one", operation("add", c(1.0), operation("tanh", X))),
     ("tanh and one", operation("add", operation("tanh", X), c(1.0))),
     ("join constant factors", operation("mul", operation("mul", X, c(0.5)), operation("mul", c(3.0), V))),

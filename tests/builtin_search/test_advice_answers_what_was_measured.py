@@ -138,4 +138,4 @@ def test_what_needs_vectors_brings_them() -> None:
     step = step_of(advised("relu", Schedule(), {"streaming_gain": 1.5, "share_of_memory_roof": 0.6, **MEMORY}))
     assert step is not None
     assert step.name == "streaming-stores"
-    assert step.plan.schedule == Schedule(streaming=True, width=512)
+    assert step.plan.schedule == Schedule(streaming=True, width=512, resident=32 << 20)

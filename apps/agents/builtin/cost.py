@@ -19,8 +19,9 @@ from apps.agents.builtin.schedule import Schedule
 from apps.agents.builtin.traffic import Traffic, traffic_of
 from apps.kernels.machine import HostReport
 
-# Of what takes less time, arithmetic or memory, this share is not hidden behind the other.
-NOT_HIDDEN = 0.2
+# Of what takes less time, arithmetic or memory, this share is not hidden behind the other: little in one pass; more where
+# rows are worked on in several passes, unless the next row is asked for ahead (soft-max, measured).
+NOT_HIDDEN, NOT_HIDDEN_OF_ROWS = 0.2, 0.7
 # Python's call, allocation of the output, pointers through ctypes.
 CALL_SECONDS = 12e-6
 SCALAR_A_CYCLE = 3.0
@@ -45,7 +46,8 @@ _REGISTERS = 16  # accumulators that stay in registers beside what a loop comput
 class Cost:
     """Seconds of one call by what they go to. `arithmetic`, `calls` and `waiting` follow each other; memory overlaps.
 
-    `library` is for products that are left to the library, before or between the kernel's own work.
+    `library` is for products that are left to the library, before or between the kernel's own work; `not_hidden` the share
+    of what takes less time, computing or memory, that is not hidden behind the other.
     """
 
     arithmetic: float
@@ -54,6 +56,7 @@ class Cost:
     memory: float
     overhead: float
     library: float
+    not_hidden: float
     threads: float
     main_bytes: float
     cache_bytes: float
@@ -67,7 +70,7 @@ class Cost:
     def seconds(self) -> float:
         """The predicted time of a call."""
         longer, shorter = max(self.computing, self.memory), min(self.computing, self.memory)
-        return self.overhead + self.library + longer + NOT_HIDDEN * shorter
+        return self.overhead + self.library + longer + self.not_hidden * shorter
 
     @property
     def limit(self) -> str:
@@ -83,7 +86,7 @@ class Cost:
         """What makes the prediction meet a measured time: `computing` blames the arithmetic alone, else all alike."""
         body = max(seconds - self.overhead - self.library, 0.05 * seconds)
         if computing and self.computing > 0:
-            hidden = body - NOT_HIDDEN * self.memory
+            hidden = body - self.not_hidden * self.memory
             return Scale(max(0.1, hidden / self.computing), 1.0)
         predicted = max(self.seconds - self.overhead - self.library, 1e-12)
         return Scale(body / predicted, body / predicted)
@@ -120,6 +123,7 @@ def cost_of(kernel: Kernel, schedule: Schedule, host: HostReport) -> Cost:
         memory=sum(part.memory for part in parts),
         overhead=CALL_SECONDS + sum(part.overhead for part in parts),
         library=kernel.library_flops / (LIBRARY_SHARE * processor.flops_a_second),
+        not_hidden=sum(part.not_hidden * (part.computing + part.memory) for part in parts) / busy,
         threads=sum(part.threads * (part.computing + part.memory) for part in parts) / busy,
         main_bytes=sum(part.main_bytes for part in parts),
         cache_bytes=sum(part.cache_bytes for part in parts),
@@ -145,10 +149,16 @@ def _part(statement: Statement, kernel: Kernel, schedule: Schedule, processor: P
         memory=_memory(moved, processor, threads) * balance,
         overhead=processor.region_seconds if threads > 1 else 0.0,
         library=0.0,
+        not_hidden=_not_hidden(statement),
         threads=threads / balance,
         main_bytes=moved.read + moved.written,
         cache_bytes=moved.again,
     )
+
+
+def _not_hidden(statement: Statement) -> float:
+    passes = [one for one in statements_in(statement) if isinstance(one, Vec)]
+    return NOT_HIDDEN if len(passes) < 2 or any(one.ahead for one in passes) else NOT_HIDDEN_OF_ROWS
 
 
 def _memory(moved: Traffic, processor: Processor, threads: int) -> float:

@@ -212,6 +212,15 @@ MOVES: tuple[Move, ...] = (
         (_ask(_BELOW_THE_ROOF),),
     ),
     Move(
+        "next-row-ahead", "ahead", "memory latency",
+        "Ask for the next row while this one is worked on",
+        "the passes over a row are work on a cache while memory stands still; asked for in time, the next row comes "
+        "meanwhile",
+        _on_vectors("ahead"),
+        (_ask(_BELOW_THE_ROOF),),
+        arithmetic=False,
+    ),
+    Move(
         "accumulators", "accumulators", "latency chain",
         "Give the fold more accumulators that do not wait for each other",
         "an addition waits four cycles for the one before it although two could start in each; independent ones fill the gap",

@@ -37,12 +37,16 @@ class Accumulate:
 
 @dataclass(frozen=True)
 class Vec:
-    """`lanes` points at a time (1: as the compiler sees fit); `unroll` of these at once, each with its accumulators."""
+    """`lanes` points at a time (1: as the compiler sees fit); `unroll` of these at once, each with its accumulators.
+
+    `ahead` are places that a later row will read, asked for in passing.
+    """
 
     axis: Axis
     lanes: int
     unroll: int
     body: tuple[Store | Accumulate, ...]
+    ahead: tuple[tuple[Buffer, Index], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from apps.agents.builtin.form import SIZES, Buffer, Expr, Fold, Load, scans_read
 from apps.agents.builtin.index import Axis, Index
 from apps.agents.builtin.keeping import shared_work, worth_hoisting
 from apps.agents.builtin.nest import Accumulate, Folds, For, Par, Piece, Running, Statement, Store, Vec
+from apps.agents.builtin.prefetching import asking_ahead
 from apps.agents.builtin.respelling import PLACE, START, backwards, scanned_axis, spelled_in_tiles, turned
 from apps.agents.builtin.schedule import Schedule
 from apps.agents.builtin.targets import Target
@@ -101,6 +102,8 @@ class Placing:
             body = [self._vector(vector, tuple(task.statement for task in tasks), whole=True)]
         elif vector is None:
             body = self._inside(tasks, bound, known, None)
+            if self.schedule.ahead and others:
+                body = asking_ahead(body, others[-1])
         else:
             piece = self._tile(vector, group.tasks)
             tasks, here = spelled_in_tiles(tasks, piece)
@@ -132,6 +135,8 @@ class Placing:
             if group.first:
                 more = bound | frozenset(group.first)
                 inner = self._inside([t.within(more) for t in group.tasks], more, known, vector)
+                if self.schedule.ahead and vector is None:
+                    inner = asking_ahead(inner, group.first[-1])
                 statements += _loops(group.first, inner)
             else:
                 leaf: Sequence[Task] = group.tasks

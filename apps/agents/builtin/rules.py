@@ -255,6 +255,19 @@ def logistic(node: Expr) -> Expr | None:
     return None
 
 
+def log_of_share(node: Expr) -> Expr | None:
+    """log(exp(x) / s) is x - log(s), with one logarithm for all that share s, and right where exp(x) is out of range."""
+    if not isinstance(node, Op) or node.name != "log":
+        return None
+    quotient = node.args[0]
+    if not isinstance(quotient, Op) or quotient.name != "div":
+        return None
+    e, total = quotient.args
+    if not isinstance(e, Op) or e.name != "exp" or not total.axes < node.axes:
+        return None
+    return operation("sub", e.args[0], operation("log", total))
+
+
 def tanh_plus_1(node: Expr) -> Expr | None:
     """1 + tanh(z) is twice the logistic function of 2 z: one exponential, and no cancellation where z is far below 0."""
     if not isinstance(node, Op) or node.name != "add" or node.dtype not in FLOATS:
@@ -325,6 +338,7 @@ SIMPLIFY: tuple[Rule, ...] = (
     Rule("sum of a constant", sum_of_constant),
     Rule("tanh of soft-plus", tanh_of_softplus),
     Rule("logistic function", logistic),
+    Rule("logarithm of a share", log_of_share),
     Rule("tanh and one", tanh_plus_1),
     Rule("join constant factors", join_factors),
     Rule("compare places in 32 bits", narrow_places),

@@ -20,6 +20,7 @@ class Schedule:
     resident       bytes of the last cache: where inputs and outputs are less, nothing is stored past it
     reciprocals    one division for a row instead of one for each of its elements
     keep           a value of a row that two passes need is kept in a buffer between them
+    ahead          while a row is worked on, the next one is asked for
     online         largest element and sum of exponentials in one pass
     moments        mean and variance in one pass, with sums in twice the precision
     split          a fold of few long rows is cut into pieces for the threads, and their results combined
@@ -35,6 +36,7 @@ class Schedule:
     resident: int = 0
     reciprocals: bool = False
     keep: bool = False
+    ahead: bool = False
     online: bool = False
     moments: bool = False
     split: int = 0

@@ -13,13 +13,13 @@ from apps.kernels.machine import HostReport
 
 # A schedule with everything on, so that each choice can be seen to matter where it does.
 RICHEST = Schedule(
-    width=512, polynomials=True, accumulators=4, streaming=True, reciprocals=True, keep=True, online=True, moments=True,
-    split=8,
+    width=512, polynomials=True, accumulators=4, streaming=True, reciprocals=True, keep=True, ahead=True, online=True,
+    moments=True, split=8,
 )  # fmt: skip
 _OTHERS: dict[str, tuple[int | bool, ...]] = {
     "width": (0,), "polynomials": (False,), "accumulators": (1,), "tile": (1024,), "block": (4096,),
-    "streaming": (False,), "reciprocals": (False,), "keep": (False,), "online": (False,), "moments": (False,),
-    "split": (0,), "threads": (False,),
+    "streaming": (False,), "reciprocals": (False,), "keep": (False,), "ahead": (False,), "online": (False,),
+    "moments": (False,), "split": (0,), "threads": (False,),
 }  # fmt: skip
 
 

@@ -95,11 +95,12 @@ class ScanLoops:
         for scan, carry in carried.items():
             kind = self.expressions.vector_type(scan.dtype, lanes)
             here = self.expressions.splatted(scan.here, inner, lanes)
-            total = self.expressions.fresh("total")
-            within = f"scan_lanes({bare(here)}, {carry}_none, {carry}_with)"
+            total, within = self.expressions.fresh("total"), self.expressions.fresh("within")
+            inner.add(f"const {kind} {within} = scan_lanes({bare(here)}, {carry}_none, {carry}_with);")
             inner.add(f"const {kind} {total} = {carry}_with({carry}, {within});")
+            # What is carried waits for one combination alone, not for the spreading of a lane.
             self.expressions.need("splat")
-            inner.add(f"{carry} = splat<{kind}>({total}[{lanes - 1}]);")
+            inner.add(f"{carry} = {carry}_with({carry}, splat<{kind}>({within}[{lanes - 1}]));")
             inner.names[scan] = total
         self._stores(running, inner, lanes)
         inner.close(f"for (int64_t {name} = 0; {name} < {whole}; {name} += {lanes})")

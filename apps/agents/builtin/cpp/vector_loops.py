@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from apps.agents.builtin.cpp.accumulation import Accumulation
 from apps.agents.builtin.cpp.expressions import Expressions, bare
 from apps.agents.builtin.cpp.scope import Scope
-from apps.agents.builtin.form import Expr, Load, walk
+from apps.agents.builtin.form import SIZES, Expr, Load, walk
 from apps.agents.builtin.nest import Accumulate, Piece, Store, Vec
 from apps.agents.builtin.walking import widens
 
@@ -53,6 +53,12 @@ class VectorLoops:
         return "0", str(loop.axis.extent)
 
     def _body(self, loop: Vec, scope: Scope, fresh_lanes: str | None = None, at: str = "0", tail: bool = False) -> None:
+        for buffer, place in loop.ahead if not tail else ():
+            where = f"__builtin_prefetch({buffer.name} + {scope.index(place)});"
+            # Once for each line of 64 bytes.
+            lines = 64 // (loop.lanes * SIZES[buffer.dtype])
+            counted = at == "u" and lines > 1 and loop.unroll % lines == 0
+            scope.add(f"if (u % {lines} == 0) {where}" if counted else where)
         for statement in loop.body:
             if isinstance(statement, Store):
                 self.store(statement, scope, loop.lanes, streaming=statement.streaming and not tail)

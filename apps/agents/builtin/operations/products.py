@@ -16,8 +16,11 @@ from apps.kernels.facts import TensorFact
 def _result(
     call: Call, text: str, reads: tuple[str, ...], flops: float, means: Def | None = None, shape: tuple[int, ...] = ()
 ) -> Def:
-    """The call's result as memory that the kernel reads."""
+    """The call's result as memory that the kernel reads; a call that was made before is not made again."""
     shape = shape or call.out.shape
+    before = next((one for one in call.calls if one.text == text and one.result.shape == shape), None)
+    if before is not None:
+        return _in_memory(before.result)
     fact = replace(call.out, name=safe_name(call.out.name), kind="product", shape=shape, strides=strides(shape))
     call.calls.append(LibraryCall(fact, text, reads, call.node.op, flops, means))
     return _in_memory(fact)
