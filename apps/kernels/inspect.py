@@ -64,6 +64,8 @@ def inspect(
         jail.start()
         jail.preload(PRELOADED)
         known_strength = kept_strength(problem.source, jail.torch)
+        if known_strength is not None and examine and not known_strength.complete:
+            known_strength = None  # a judgement had less time for it
         payload["examine_seconds"] = EXAMINE_SECONDS if examine and known_strength is None else None
         jailed = stack.enter_context(jail.spawn(ENTRY, payload, limits=limits))
         found, strength = _listen(jailed, observe)

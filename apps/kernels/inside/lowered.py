@@ -76,6 +76,6 @@ def rounded(tensor: torch.Tensor, bits: int) -> torch.Tensor:
         return torch.where(torch.isfinite(tensor), near.to(tensor.dtype), tensor)
     drop = 24 - bits
     words = tensor.contiguous().view(torch.int32)
-    even = (words >> drop) & 1
-    near = (words + ((1 << (drop - 1)) - 1) + even) & ~((1 << drop) - 1)
-    return torch.where(torch.isfinite(tensor), near.view(torch.float32).view_as(tensor), tensor)
+    near = (words >> drop).bitwise_and_(1)  # in place from here on: a temporary costs more than what is done to it
+    near.add_(words).add_((1 << (drop - 1)) - 1).bitwise_and_(~((1 << drop) - 1))
+    return near.view(torch.float32).view_as(tensor)
