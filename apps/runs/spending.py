@@ -5,6 +5,8 @@ The accounts are `apps.ledger`'s; here a call gets its place in the run.
 
 from __future__ import annotations
 
+from django.db import transaction
+
 from apps.agents.gateway.purse import Call
 from apps.agents.ports import Agent
 from apps.ledger import accounts, spending
@@ -12,7 +14,7 @@ from apps.ledger.accounts import Place
 from apps.ledger.limits import Account
 from apps.ledger.models import LanguageModel
 from apps.ledger.spending import Spent
-from apps.runs import connections
+from apps.runs import claims, connections
 from apps.runs.beat import Hold
 from apps.runs.journal import RunJournal
 from apps.runs.models import Run
@@ -32,12 +34,17 @@ class RunPurse:
         self._retries = 0
 
     def reserve(self, model: str, purpose: str, largest_cost_usd: float | None) -> str:
-        """See `Purse.reserve`. The run's limits are those of its row now: people may have changed them."""
+        """See `Purse.reserve`. The run's limits are those of its row now: people may have changed them.
+
+        Raises `ClaimLost` where another worker has the run: what that one has set aside stays.
+        """
         place = self._place()
 
         def once() -> int:
-            run = Run.objects.select_related("owner").get(pk=self._hold.claim.run_id)
-            return accounts.reserve(self._model, account_of(run), place, largest_cost_usd, self._hold.claim.id)
+            with transaction.atomic():
+                claims.hold(self._hold.claim)
+                run = Run.objects.select_related("owner").get(pk=self._hold.claim.run_id)
+                return accounts.reserve(self._model, account_of(run), place, largest_cost_usd, self._hold.claim.id)
 
         return str(connections.patient(once, f"Run {self._hold.claim.run_id}", self._hold.wait))
 

@@ -23,14 +23,19 @@ from apps.hosts.models import Device
 from apps.ledger import spending
 from apps.ledger.models import Call, LanguageModel, Limits, Outcome
 from apps.people.models import Person
-from apps.runs import exchanges, launch, queue, steering, tasks
+from apps.runs import beat, exchanges, launch, queue, steering, tasks
+from apps.runs.events import ClaimLost
+from apps.runs.journal import RunJournal
 from apps.runs.launch import LaunchOrder
 from apps.runs.models import Draft, Event, Problem, Run, RunState, Version
+from apps.runs.recorder import Recorder
+from apps.runs.spending import RunPurse
 from tests.agents_models.conftest import KEY
 from tests.agents_models.server import ECHO, Reply
 from tests.agents_models.world import answer, in_turn, is_conductor
 from tests.ledger.conftest import MakeModel
 from tests.ledger.world import CHATTER, by_what_is_asked, judge
+from tests.runs.scripted import silence, take
 from tests.runs.station import Station
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(90)]
@@ -282,3 +287,18 @@ def test_a_pause_lets_the_call_end_and_then_waits(
         working.join(20)
     run.refresh_from_db()
     assert run.state == RunState.FINISHED
+
+
+def test_a_worker_that_lost_its_run_sets_nothing_aside_and_frees_nothing(
+    model: LanguageModel, make_run: Callable[..., Run]
+) -> None:
+    run = make_run(coder="scripted")
+    stalled = take(run)
+    silence(run)
+    heir = take(run)
+    with beat.beat.holding(stalled) as old, beat.beat.holding(heir) as new:
+        journal = RunJournal(new, Recorder(heir, run.device_id))
+        kept = RunPurse(new, model, journal).reserve("openai/scripted", "write 1.0", 0.3)
+        with pytest.raises(ClaimLost):
+            RunPurse(old, model, journal).reserve("openai/scripted", "write 1.0", 0.3)
+    assert list(Call.objects.values_list("pk", "outcome")) == [(int(kept), Outcome.OPEN)]
