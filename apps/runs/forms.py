@@ -43,6 +43,9 @@ class LaunchForm(forms.Form):
     tokens = forms.IntegerField(required=False, min_value=1)
     temperatures = forms.CharField(required=False)
     notes = forms.CharField(required=False)
+    builtin_best = forms.BooleanField(required=False)
+    own = forms.CharField(required=False, strip=False)
+    own_file = forms.FileField(required=False)
     seed = forms.RegexField(r"^\d{1,9}\.\d{1,5}$", required=False, help_text="RUN.NUMBER of a version to start from")
 
     def clean_seed(self) -> Version | None:

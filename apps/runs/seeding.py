@@ -7,6 +7,7 @@ Nothing is executed here: a candidate is read, and a host judges it like any oth
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from apps.agents.coders import BUILTIN
 from apps.agents.ports import Assignment, Brief, CannotWrite, History, Seed
@@ -16,12 +17,13 @@ from apps.kernels.evaluation import Language, Policy
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.plain import BadPlain, from_plain
 from apps.people.models import Person
+from apps.runs.launch import LaunchOrder, ready_sizing
 from apps.runs.models import Sizing, Version
 from apps.runs.refusals import LaunchRefused
 
 LARGEST = 256 * 1024  # bytes of a candidate's text
 MOST = 4  # seeds of a run: each is a judgement before the first iteration
-FIELD = "seed"
+FIELD = "own"
 
 
 def own(person: Person | None, text: str | bytes, language: Language, policy: Policy) -> Seed:
@@ -70,6 +72,24 @@ def builtin_best(sizing: Sizing, device: Device, language: Language, policy: Pol
         .first()
     )
     return of_version(best) if best is not None else _first(sizing, device, language, policy)
+
+
+def asked(person: Person | None, order: LaunchOrder, *, builtin: bool, text: str | bytes) -> LaunchOrder:
+    """The order with what a launch asks to start from besides: the built-in coder's best, a person's own candidate.
+
+    Raises `LaunchRefused`; also where the problem's facts are not there yet.
+    """
+    language, policy = Language(order.language), Policy(order.policy)
+    seeds = list(order.seeds)
+    if text.strip():
+        seeds.append(own(person, text, language, policy))
+    if builtin:
+        host, _, name = order.device.partition("/")
+        device = Device.objects.select_related("host").filter(host__name=host, name=name, retired=False).first()
+        if device is not None:  # one that is not there is refused by the launch itself
+            sizing = ready_sizing(order.problem, order.overrides)
+            seeds.append(builtin_best(sizing, device, language, policy))
+    return replace(order, seeds=distinct(seeds))
 
 
 def distinct(seeds: Iterable[Seed]) -> tuple[Seed, ...]:

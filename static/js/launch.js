@@ -15,10 +15,12 @@ form.addEventListener("change", (event) => {
   const file = field.type === "file" ? field.files?.[0] : undefined;
   if (file) {
     event.stopPropagation();
+    const into = document.getElementById(field.dataset.into ?? "");
+    const place = into instanceof HTMLTextAreaElement ? into : source;
     file.text().then((text) => {
-      source.value = text;
+      place.value = text;
       field.value = ""; // the text is what is sent, so that it can be looked at and mended first
-      source.dispatchEvent(new Event("change", { bubbles: true }));
+      place.dispatchEvent(new Event("change", { bubbles: true }));
     });
   }
 }, true);

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 
 from apps.agents.ports import Seed
 from apps.hosts.models import Device
@@ -14,6 +16,8 @@ from apps.people.models import Person
 from apps.runs import seeding
 from apps.runs.models import Measurement, Problem, Run, Version
 from apps.runs.refusals import LaunchRefused
+from tests.pages import scenes
+from tests.pages.test_launching_by_form import FORM
 
 pytestmark = pytest.mark.django_db
 CPP = (Language.CPP, Policy.LIBRARY)
@@ -90,3 +94,23 @@ def test_the_same_seed_twice_is_one_and_too_many_are_refused() -> None:
     assert seeding.distinct([Seed("a", "x"), Seed("a\n", "y"), Seed("b", "x")]) == (Seed("a\n", "y"), Seed("b", "x"))
     with pytest.raises(LaunchRefused, match="at most"):
         seeding.distinct([Seed(str(n), "x") for n in range(9)])
+
+
+def test_launch_takes_both_and_keeps_what_was_typed_where_it_refuses(db: None) -> None:
+    world = scenes.world()
+    client = Client()
+    client.force_login(world["person"])
+    form = FORM | {"builtin_best": "on", "own": CANDIDATE}
+    assert client.post("/launch/", form).status_code == 302
+    run = Run.objects.latest("id")
+    best = world["done"].versions.get(number=4).source
+    assert [(seed["author"], seed["source"]) for seed in run.seeds] == [("Ada Moss", CANDIDATE), ("builtin", best)]
+
+    before = Run.objects.count()
+    refused = client.post("/launch/", form | {"own": "class Mine: pass  # kept"})
+    content = refused.content.decode()
+    assert refused.status_code == 422 and Run.objects.count() == before
+    assert "There is no class ModelNew" in content and "class Mine: pass  # kept" in content
+    upload = SimpleUploadedFile("mine.py", CANDIDATE.encode())
+    assert client.post("/launch/", FORM | {"own_file": upload}).status_code == 302
+    assert [seed["source"] for seed in Run.objects.latest("id").seeds] == [CANDIDATE]

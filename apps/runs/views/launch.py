@@ -14,14 +14,16 @@ from django.views.decorators.http import require_POST
 from apps.ledger import limits, registry
 from apps.ledger.limits import Account
 from apps.ledger.presentation import price_words
+from apps.people.models import Person
 from apps.people.permissions import Action
 from apps.runs import launch as launching
-from apps.runs import problems
+from apps.runs import problems, seeding
 from apps.runs.forms import SIZE, LaunchForm, overrides_of
+from apps.runs.launch import LaunchOrder
 from apps.runs.models import Origin, Problem, Run, SizingState
 from apps.runs.presentation import estimates, launch_page
 from apps.runs.presentation.estimates import Size
-from apps.runs.refusals import Refused
+from apps.runs.refusals import LaunchRefused, Refused
 from apps.runs.views.asking import person_who_may
 
 DEFAULTS = {
@@ -47,7 +49,7 @@ def launch(request: HttpRequest) -> HttpResponse:
             problem = _problem(request, form)
             if request.POST.get("do") == "take" or not _ready(problem, request.POST):
                 return _wait_for_facts(request, problem)
-            run = launching.launch(person, form.order(problem, overrides_of(request.POST)))
+            run = launching.launch(person, _with_seeds(person, form, form.order(problem, overrides_of(request.POST))))
             return redirect(run.twin if request.POST.get("open") == "twin" and run.twin else run)
         except Refused as refusal:
             form.add_error(refusal.field if refusal.field in form.fields else None, refusal.message)
@@ -63,6 +65,15 @@ def preview(request: HttpRequest) -> HttpResponse:
     asked = context["model"].name if context["model"] else ""
     other = asked != request.POST.get("tested", "")
     return render(request, "runs/launch_preview.html", context | {"new_problem": fresh, "new_coder": other})
+
+
+def _with_seeds(person: Person, form: LaunchForm, order: LaunchOrder) -> LaunchOrder:
+    """The order with what it starts from. A file takes the place of the pasted candidate. Raises `Refused`."""
+    upload = form.cleaned_data["own_file"]
+    if upload is not None and upload.size > seeding.LARGEST:
+        raise LaunchRefused(f"The file has {upload.size} bytes; a candidate may have {seeding.LARGEST}.", seeding.FIELD)
+    text = upload.read() if upload is not None else form.cleaned_data["own"]
+    return seeding.asked(person, order, builtin=form.cleaned_data["builtin_best"], text=text)
 
 
 def _initial(query: QueryDict) -> QueryDict:
