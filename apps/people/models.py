@@ -49,6 +49,8 @@ class Person(AbstractUser):
 
     # What a token lets its bearer do of what the role allows; None for someone who signed in. Never stored.
     scopes: frozenset[str] | None = None
+    # By which token they came, for the audit log; empty for someone who signed in. Never stored either.
+    came_by: str = ""
 
     objects: ClassVar[PersonManager] = PersonManager()
 

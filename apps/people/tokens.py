@@ -69,6 +69,23 @@ def find(text: str) -> Token | None:
     return token
 
 
+def bearer(header: str) -> str | None:
+    """The token in an Authorization header, `Bearer TOKEN` or `Token TOKEN`; None where it holds something else."""
+    scheme, _, text = header.partition(" ")
+    return text.strip() if scheme.lower() in ("bearer", "token") else None
+
+
+def person_of(text: str) -> Person | None:
+    """Whom a good token stands for, with no more rights than its scopes; the audit log learns by which token they came."""
+    token = find(text)
+    if token is None:
+        return None
+    token.person.scopes = frozenset(token.scopes)
+    token.person.came_by = f"token {token.name}"
+    audit.came_through(token.person.came_by)
+    return token.person
+
+
 def revoke(token: Token, by: Person) -> None:
     """From now on it opens nothing. Revoking one that is revoked changes nothing."""
     with transaction.atomic():

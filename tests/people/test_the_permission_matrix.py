@@ -17,7 +17,7 @@ from apps.agents.ports import Agent
 from apps.ledger.models import LanguageModel, Trial
 from apps.notices.models import Kind, Notice, Webhook
 from apps.people import tokens
-from apps.people.models import Person, Role
+from apps.people.models import AuditEntry, Person, Role
 from apps.reviews import accepting, comments, proposing, votes
 from apps.runs import events
 from apps.runs.events import Entry
@@ -223,3 +223,39 @@ async def test_nobody_hears_anything(make_run: Any, path: str) -> None:
     run = await sync_to_async(make_run)(finished_at=timezone.now())
     async with browser(path.format(run=run.pk)) as page:
         assert await page.close_code() in (SIGNED_OUT, NOT_ALLOWED)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_script_watches_and_steers_with_a_token_of_that_scope(make_run: Any, person: Person) -> None:
+    run = await sync_to_async(make_run)(state=RunState.RUNNING)
+    _, reads = await sync_to_async(tokens.make)(person, "reader", [], 7)
+    launching, launches = await sync_to_async(tokens.make)(person, "launcher", ["launch"], 7)
+    async with browser(f"/ws/runs/{run.pk}", token=reads) as script:
+        await script.until("ready")
+        await script.send(type="pause")
+        assert "may not steer" in (await script.until("refused"))["message"]
+    async with browser(f"/ws/runs/{run.pk}", token=launches) as script:
+        await script.until("ready")
+        await script.send(type="stop", at_once=True)
+        await script.until("done")
+        entry = await AuditEntry.objects.filter(kind="run.stopped").aget()
+        assert entry.who == "ada" and entry.through == "token launcher"
+        await sync_to_async(tokens.revoke)(launching, person)
+        await script.send(type="hint", text="too late")
+        assert await script.close_code() == SIGNED_OUT
+    async with browser(f"/ws/runs/{run.pk}", token="pragma_wrong") as script:
+        assert await script.close_code() == SIGNED_OUT
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_orders_end_with_the_role_and_with_the_password(make_run: Any, person: Person) -> None:
+    run = await sync_to_async(make_run)(state=RunState.RUNNING)
+    async with browser(f"/ws/runs/{run.pk}", person) as page:
+        await page.until("ready")
+        await Person.objects.filter(pk=person.pk).aupdate(role=Role.VIEWER)
+        await page.send(type="stop")
+        assert "may not steer" in (await page.until("refused"))["message"]
+        await Person.objects.filter(pk=person.pk).aupdate(role=Role.ENGINEER, password="another-hash")
+        await page.send(type="stop")
+        assert await page.close_code() == SIGNED_OUT
+    assert (await Run.objects.aget(pk=run.pk)).state == RunState.RUNNING

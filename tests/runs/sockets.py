@@ -125,12 +125,14 @@ def cookie_of(person: Person) -> str:
 
 @asynccontextmanager
 async def browser(
-    path: str, person: Person | None = None, cookie: str = "", origin: str = "http://localhost"
+    path: str, person: Person | None = None, cookie: str = "", origin: str = "http://localhost", token: str = ""
 ) -> AsyncIterator[Browser]:
-    """A socket to `path` with the person's session."""
+    """A socket to `path` with the person's session, or with a token as scripts send it."""
     if person is not None:
         cookie = await sync_to_async(cookie_of)(person)
     headers = [(b"origin", origin.encode()), (b"host", b"localhost"), (b"cookie", cookie.encode())]
+    if token:
+        headers.append((b"authorization", f"Bearer {token}".encode()))
     socket = Socket(path, headers)
     await socket.connect()
     try:

@@ -13,8 +13,10 @@ from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib.auth import HASH_SESSION_KEY
+from django.utils.crypto import constant_time_compare
 
-from apps.people import audit
+from apps.people import audit, tokens
 from apps.people.models import Person
 from apps.people.permissions import Action, may
 from apps.runs import steering, wire
@@ -66,8 +68,11 @@ class _Socket(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Read the person again from time to time: who signs out or is disabled sees nothing more."""
         if time.monotonic() >= self._stale_at:
             self._stale_at = time.monotonic() + _PERSON_FRESH_FOR * random.uniform(0.8, 1.2)  # not all sockets at once
-            user, session = self.scope["user"], self.scope["session"]
-            self.person = await database_sync_to_async(_present)(user.pk, session.session_key)
+            if (token := _token_in(self.scope)) is not None:
+                self.person = await database_sync_to_async(_bearer)(token, self.address)
+            else:
+                user, session = self.scope["user"], self.scope["session"]
+                self.person = await database_sync_to_async(_present)(user.pk, session.session_key)
 
     async def may_go_on(self, action: Action, thing: object = None) -> bool:
         """Whether the person may do this now; closes the socket where they may not even look."""
@@ -89,12 +94,26 @@ class _Socket(AsyncWebsocketConsumer):  # type: ignore[misc]
 
 
 def _present(person_id: int | None, session_key: str | None) -> Person | None:
-    """The person, if they are active and their session is still there."""
+    """The person, if they are active and their session is still there and under the password they have now."""
     from django.contrib.sessions.backends.db import SessionStore
 
-    if person_id is None or session_key is None or not SessionStore().exists(session_key):
+    if person_id is None or session_key is None:
         return None
-    return Person.objects.filter(pk=person_id, is_active=True).first()
+    person = Person.objects.filter(pk=person_id, is_active=True).first()
+    kept = str(SessionStore(session_key).get(HASH_SESSION_KEY, ""))
+    return person if person and constant_time_compare(kept, person.get_session_auth_hash()) else None
+
+
+def _bearer(token: str, address: str) -> Person | None:
+    """The person a token stands for, while it is good."""
+    with audit.coming_from(address, "socket"):
+        return tokens.person_of(token)
+
+
+def _token_in(scope: Any) -> str | None:
+    """The API token that a script sent with the handshake; browsers send their session."""
+    headers = dict(scope.get("headers", ()))
+    return tokens.bearer(headers.get(b"authorization", b"").decode("latin-1"))
 
 
 class RunSocket(_Socket):
@@ -139,6 +158,7 @@ class RunSocket(_Socket):
             if name not in COMMANDS:
                 raise Refused(f"Send an object whose type is one of {', '.join(COMMANDS)}.")
             action = COMMANDS[name][0]
+            self._stale_at = 0.0  # whoever may look for another moment may not order for one
             if self.run is None or not await self.may_go_on(action, self.run):
                 raise Refused(f"You may not {action.replace('_', ' ')} this run.")
             person = cast("Person", self.person)
@@ -186,7 +206,7 @@ COMMANDS: dict[str, tuple[Action, Callable[[Run, Person, dict[str, Any]], None]]
 
 
 def _carry_out(run: Run, by: Person, name: str, fields: dict[str, Any], address: str) -> None:
-    with audit.coming_from(address, "socket"):
+    with audit.coming_from(address, by.came_by or "socket"):
         COMMANDS[name][1](run, by, fields)
 
 
