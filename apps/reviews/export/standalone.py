@@ -33,9 +33,10 @@ class Standalone:
 
 def standalone(contents: Contents) -> Standalone:
     """The kernel as one file that runs with torch and a compiler alone."""
-    source = contents.source if contents.source.endswith("\n") else contents.source + "\n"
+    source = contents.source.removeprefix("\ufeff")
+    source = source if source.endswith("\n") else source + "\n"
     text = "\n".join([*_header(contents), ""]) + source + "\n\n" + _literals(contents) + "\n\n" + _tail()
-    _check(contents.source, text)
+    _check(source, text)
     return Standalone(f"{contents.stem}.py", text)
 
 
@@ -62,8 +63,8 @@ def _literals(contents: Contents) -> str:
         "problem": contents.title,
         "digest": contents.digest,
         "device": "cpu" if contents.language == Language.CPP.value else "cuda",
-        "host": contents.device,
-        "model": contents.device_model,
+        "host": one_line(contents.device),
+        "model": one_line(contents.device_model),
         "speedup": contents.speedup,
         "tolerance": (contents.tolerance or _TOLERANCE_UNKNOWN) * _TOLERANCE_SLACK,
         "environment": contents.environment,
