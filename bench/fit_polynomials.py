@@ -38,6 +38,34 @@ def remez(
     return coefficients, float(worst)
 
 
+def rational(
+    f: Function, low: float, high: float, *, top: int, bottom: int, rounds: int = 14
+) -> tuple[list[mp.mpf], list[mp.mpf], float]:
+    """Coefficients of p and q, q(0) = 1, of these degrees with the least maximum of |p / (q f) - 1| on [low, high].
+
+    The exchange's equations hold q in the term for the error too; solved again with the last q until it stays.
+    """
+    count = top + bottom + 2
+    middle, half = (mp.mpf(high) + low) / 2, (mp.mpf(high) - low) / 2
+    points = [middle - half * mp.cos(mp.pi * i / (count - 1)) for i in range(count)]
+    p, q, worst = [mp.mpf(0)], [mp.mpf(1)], mp.mpf(0)
+    for _ in range(rounds):
+        for _ in range(6):
+            rows = [
+                [s**k for k in range(top + 1)]
+                + [-f(s) * s**k for k in range(1, bottom + 1)]
+                + [(-1) ** i * f(s) * mp.polyval(q[::-1], s)]
+                for i, s in enumerate(points)
+            ]
+            solution = mp.lu_solve(mp.matrix(rows), mp.matrix([f(s) for s in points]))
+            p = [solution[k] for k in range(top + 1)]
+            q = [mp.mpf(1)] + [solution[top + k] for k in range(1, bottom + 1)]
+        grid = [middle - half * mp.cos(mp.pi * i / (30 * count)) for i in range(30 * count + 1)]
+        values = [mp.polyval(p[::-1], s) / mp.polyval(q[::-1], s) / f(s) - 1 for s in grid]
+        points, worst = _extrema(grid, values, count)
+    return p, q, float(worst)
+
+
 def _extrema(grid: list[mp.mpf], values: list[mp.mpf], count: int) -> tuple[list[mp.mpf], mp.mpf]:
     runs: list[int] = []
     for i, value in enumerate(values):
@@ -94,13 +122,10 @@ def main() -> None:
             lambda s: mp.mpf(0.625**2),
         ),
     )
-    # erf(x) = x p(x^2) for |x| < 1
-    show(
-        "erf near 0",
-        remez(lambda s: mp.erf(mp.sqrt(s)) / mp.sqrt(s), 1e-12, 1.0, 6, lambda s: mp.sqrt(s) / mp.erf(mp.sqrt(s))),
-    )
-    # erf(x) = 1 - exp(-x p(x)) for 1 <= x < 4
-    show("erf far", remez(lambda x: -mp.log(mp.erfc(x)) / x, 1.0, 4.0, 7, lambda x: x * mp.erfc(x)))
+    # erf(x) = x p(x^2) / q(x^2) for |x| < 3.925
+    above, below, worst = rational(lambda s: mp.erf(mp.sqrt(s)) / mp.sqrt(s), 1e-9, 3.925**2, top=5, bottom=5)
+    show("erf, above", (above, worst))
+    show("erf, below", (below, worst))
     # expm1(r) = r + r^2 q(r)
     show(
         "expm1",

@@ -149,7 +149,7 @@ SCALARS: dict[str, Scalar] = {
     "asinh": Scalar(math.asinh, 50, 60),
     "acosh": Scalar(_safely(math.acosh, _nan), 50, 60),
     "atanh": Scalar(_safely(math.atanh, lambda x: math.copysign(math.inf, x) if abs(x) == 1 else math.nan), 50, 60),
-    "erf": Scalar(math.erf, 30, 60),
+    "erf": Scalar(math.erf, 24, 60),
     "erfc": Scalar(math.erfc, 60, 80),
     "sigmoid": Scalar(sigmoid, 24, 32),
     "pow": Scalar(power, 60, 80),

@@ -94,15 +94,14 @@ template <class V> inline V hyperbolic_tangent(V x) {
 }
 """, "exponential_less_1", "absolute", "signed_like")  # fmt: skip
 add_piece("error_function", """
+// erf(x) = x p(x^2) / q(x^2) up to 3.92; from there on it is 1 to the last bit.
 template <class V> inline V error_function(V x) {
-  const V a = at_most(splat<V>(4.0f), absolute(x));
-  const V near = x * poly(a * a, 7.853844046e-5f, -0.0008010189247f, 0.00518832732f, -0.02685381185f, 0.1128358515f,
-                          -0.3761262583f, 1.128379166f);
-  const V p = poly(a, 3.556704369e-6f, -2.843180379e-5f, -0.0001387672706f, 0.003182062643f, -0.02309171579f,
-                   0.1056691288f, 0.6354100849f, 1.128599593f);
-  return select(a < 1.0f, near, signed_like(1.0f - exponential(-a * p), x));
+  const V s = at_most(splat<V>(15.4f), x * x);
+  const V p = poly(s, 2.046002625e-6f, 0.0002848448034f, 0.003772638115f, 0.05276957317f, 0.1905959047f, 1.128379146f);
+  const V q = poly(s, 3.804758222e-5f, 0.001163877662f, 0.01498337681f, 0.1141836011f, 0.5022439529f, 1.0f);
+  return select(s >= 15.3664f, signed_like(splat<V>(1.0f), x), x * p / q);
 }
-""", "exponential", "absolute", "signed_like")  # fmt: skip
+""", "poly", "bounded", "select", "signed_like")  # fmt: skip
 add_piece("logistic", """
 template <class V> inline V logistic(V x) { return 1.0f / (1.0f + exponential(-x)); }
 """, "exponential")  # fmt: skip
