@@ -188,6 +188,36 @@ def test_daemons_die_even_if_all_who_know_them_are_killed_at_once(mode: str) -> 
     _until(lambda: not any(_lives(pid) for pid in below))
 
 
+WITHOUT_MOUNT_SETATTR = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from apps.kernels.jail import namespaces, syscalls
+from apps.kernels.jail.isolation import readable_prefixes
+syscalls.SYS_MOUNT_SETATTR = 1023
+(namespaces.separate_as_root if sys.argv[2] == "root" else namespaces.separate_as_user)()
+pid = os.fork()
+if pid == 0:
+    namespaces.build_root(sys.argv[3], readable_prefixes(), 1 << 20, 0 if sys.argv[2] == "root" else 65534)
+    tried = ["/written", "/usr/written", "/etc/ld.so.cache", "/dev/written", *(f"{p}/written" for p in readable_prefixes())]
+    opened = []
+    for path in tried:
+        try:
+            opened.append(os.open(path, os.O_WRONLY | os.O_CREAT))
+        except OSError:
+            pass
+    os._exit(7 if not opened and os.access("/tmp", os.W_OK) else 8)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "light"])
+def test_its_root_is_read_only_on_kernels_that_have_no_mount_setattr(mode: str, tmp_path: Path) -> None:
+    root = str(Path(__file__).resolve().parents[2])
+    command = [sys.executable, "-c", WITHOUT_MOUNT_SETATTR, root, mode, str(tmp_path)]
+    done = subprocess.run(command, env={}, capture_output=True, text=True, check=False)
+    assert done.returncode == 7, done.stderr
+
+
 def test_a_message_that_is_none_is_refused(jail: Zygote) -> None:
     code = "os.write(channel.fileno(), b'\\xff' * 64)\ntime.sleep(5)"
     with jail.spawn("apps.kernels.inside.probe:run", {"code": code}) as jailed, pytest.raises(ChannelBroken):

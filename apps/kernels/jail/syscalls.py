@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import errno
 import os
 import platform
+import re
 import struct
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -86,12 +88,32 @@ class _MountAttributes(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("attr_set", "attr_clr", "propagation", "userns_fd")]
 
 
-def mount_read_only(target: str, *, recursive: bool = True) -> None:
-    """Make a mount (and all below it) read-only, without set-user-id programs and device files."""
+# Options of a mount that a remount must repeat: in a user namespace it may add to them and take none away.
+_MOUNT_OPTIONS = {"nosuid": 2, "nodev": 4, "noexec": 8, "noatime": 1 << 10, "nodiratime": 1 << 11, "relatime": 1 << 21}
+
+
+def mount_read_only(target: str) -> None:
+    """Make a mount and all below it read-only, without set-user-id programs and device files."""
     attributes = _MountAttributes(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0, 0, 0)
-    flags = AT_RECURSIVE if recursive else 0
     pointer, size = ctypes.byref(attributes), ctypes.sizeof(attributes)
-    checked(syscall(SYS_MOUNT_SETATTR, -100, ctypes.c_char_p(target.encode()), flags, pointer, size), "mount_setattr")
+    place = ctypes.c_char_p(target.encode())
+    try:
+        checked(syscall(SYS_MOUNT_SETATTR, -100, place, AT_RECURSIVE, pointer, size), "mount_setattr")
+    except OSError as problem:
+        if problem.errno != errno.ENOSYS:
+            raise
+        _remount_read_only(target)
+
+
+def _remount_read_only(target: str) -> None:
+    """The same one by one, for kernels before 5.12."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        mounts = [line.split()[4:6] for line in file]
+    for path, options in mounts:
+        plain = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), path)  # as blanks are written there
+        if plain == target or plain.startswith(f"{target}/"):
+            kept = sum(_MOUNT_OPTIONS.get(option, 0) for option in options.split(","))
+            mount(None, plain, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | kept)
 
 
 def pivot_root(new_root: str) -> None:
