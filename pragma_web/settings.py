@@ -210,5 +210,15 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_NAME_OVERRIDES": {
+        "RunStateEnum": "apps.runs.models.RunState",
+        "SizingStateEnum": "apps.runs.models.SizingState",
+        "JobStateEnum": "apps.hosts.models.JobState",
+        "JobKindEnum": "apps.hosts.models.JobKind",
+        "ProposalStateEnum": "apps.reviews.models.ProposalState",
+        "KernelStateEnum": "apps.reviews.models.KernelState",
+        "NoticeKindEnum": "apps.notices.models.Kind",
+        "CallOutcomeEnum": "apps.ledger.models.Outcome",
+    },
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from apps.hosts.models import Fault, Host, Job
@@ -95,3 +97,8 @@ def test_the_description_names_every_route_and_both_ways_in(ada: Client) -> None
         assert address in schema["paths"]
     assert schema["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     assert Client().get("/api/schema/").status_code == 401
+
+
+def test_the_description_can_be_made_without_a_doubt() -> None:
+    """A warning means that some answer is described as something it is not."""
+    call_command("spectacular", validate=True, fail_on_warn=True, file=os.devnull)

@@ -8,6 +8,7 @@ import django_filters
 from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
+from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, status
 from rest_framework.decorators import action
@@ -16,7 +17,7 @@ from rest_framework.response import Response
 
 from apps.notices import choosing, webhooks
 from apps.notices.api import serializers as shapes
-from apps.notices.models import Kind, Notice, Webhook
+from apps.notices.models import Choice, Kind, Notice, Webhook
 from apps.people.api.asking import AskingViews
 from apps.people.api.errors import Complaint
 from apps.people.permissions import Action
@@ -55,8 +56,10 @@ class WishViews(AskingViews):
     """Which notices one wants by which way. Sign in for that: a token can't change one's account."""
 
     looks = Action.KEEP_ACCOUNT
+    queryset = Choice.objects.none()
+    pagination_class = None
 
-    @extend_schema(responses=shapes.Wishes)
+    @extend_schema(responses=forced_singular_serializer(shapes.Wishes))
     def list(self, request: Request) -> Response:
         """Every kind by every way."""
         return Response(self._told())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
+from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, status
 from rest_framework.decorators import action
@@ -23,7 +25,10 @@ from apps.people.permissions import Action
 class MeViews(AskingViews):
     """Who asks."""
 
-    @extend_schema(responses=shapes.MeSerializer)
+    queryset = Person.objects.none()
+    pagination_class = None
+
+    @extend_schema(responses=forced_singular_serializer(shapes.MeSerializer))
     def list(self, request: Request) -> Response:
         """The person that the session or the token stands for."""
         return Response(shapes.MeSerializer(self.person).data)
@@ -52,10 +57,11 @@ class MemberViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews)
         ask(self.person, Action.MANAGE_MEMBERS)
         member = self.get_object()
         change = self.read(shapes.MemberChange).validated_data
-        if "role" in change:
-            members.set_role(self.person, member, change["role"])
-        if "active" in change:
-            (members.reactivate if change["active"] else members.deactivate)(self.person, member)
+        with transaction.atomic():  # all of it, or a refusal and nothing
+            if "role" in change:
+                members.set_role(self.person, member, change["role"])
+            if "active" in change:
+                (members.reactivate if change["active"] else members.deactivate)(self.person, member)
         return Response(shapes.MemberSerializer(member).data)
 
     @extend_schema(request=None, responses={200: shapes.PasswordLink, 409: Complaint})

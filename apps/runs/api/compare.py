@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.http import Http404
+from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -17,6 +18,7 @@ from apps.kernels.evaluation import Evaluation
 from apps.people.api.asking import AskingViews
 from apps.people.api.errors import Complaint
 from apps.people.refusals import Refused
+from apps.runs.models import Version
 from apps.runs.presentation import comparison, metrics
 from apps.runs.presentation.comparison import Side
 
@@ -71,8 +73,11 @@ class Comparison(serializers.Serializer[Any]):
 class CompareViews(AskingViews):
     """Two versions of one problem, across runs."""
 
+    queryset = Version.objects.none()
+    pagination_class = None
+
     @extend_schema(
-        responses={200: Comparison, 400: Complaint},
+        responses={200: forced_singular_serializer(Comparison), 400: Complaint},
         parameters=[
             OpenApiParameter("a", str, description="RUN.NUMBER or `reference`"),
             OpenApiParameter("b", str, required=True, description="RUN.NUMBER"),

@@ -8,6 +8,7 @@ import django_filters
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, status
 from rest_framework.decorators import action
@@ -164,7 +165,7 @@ class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
         page = Event.objects.filter(run=run, seq__gt=after).order_by("seq")[:PAGE]
         return Response(shapes.EventPage({"last_seq": run.last_seq, "events": page}).data)
 
-    @extend_schema(responses={200: shapes.AnyJson(), 409: Complaint})
+    @extend_schema(responses={200: OpenApiTypes.OBJECT, 409: Complaint})
     @action(detail=True, methods=["get"], filterset_class=None, pagination_class=None)
     def transcript(self, request: Request, pk: str) -> HttpResponse:
         """The run as one JSON, free of secrets: taken in elsewhere, it is gone through again without model, judge or host."""
