@@ -31,7 +31,8 @@ def screen(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, reduction:
     if exact.numel() == 0 or not got.is_contiguous():
         return None
     size = min(CHUNK, exact.numel())
-    peaks = [_peaks(*(t[at : at + SLAB] for t in (exact, own, got)), size) for at in range(0, exact.numel(), SLAB)]
+    slabs = [slice(at, at + SLAB) for at in range(0, exact.numel(), SLAB)]
+    peaks = [_peaks(exact[slab], own[slab], got[slab], size) for slab in slabs]
     scale, mine, theirs = (torch.cat(parts) for parts in zip(*peaks, strict=True))
     if not all(bool(torch.isfinite(part).all()) for part in (scale, mine, theirs)):
         return None
@@ -50,12 +51,13 @@ def limits(
     """For each chunk, from its largest magnitude and torch's own largest error: its scale, and the error allowed.
 
     Allowed, relative to the scale, is the largest of a multiple of torch's own error, a few units in the last place, and
-    eps·sqrt(K)/2 for a reduction over K terms (the growth of rounding errors that are independent of each other).
+    eps·sqrt(K) for a reduction over K terms: rounding errors of a plain running sum of K positive terms are independent of
+    each other and have a standard deviation of eps·sqrt(K)/8, so that none of a billion such sums lies beyond it.
     """
     scale = torch.maximum(peak, peak.max() * kind.eps).clamp_min(kind.tiny)
     error = own_error / scale
     usual = torch.quantile(error[:: max(1, error.numel() // 100_000)], 0.9)
-    floor = max(ULPS * kind.eps, 0.5 * kind.eps * math.sqrt(reduction))
+    floor = max(ULPS * kind.eps, kind.eps * math.sqrt(reduction))
     return scale, torch.maximum(error, usual).mul(OWN_ERROR_FACTOR).clamp_min(floor)
 
 
