@@ -12,7 +12,7 @@ import pytest
 from apps.kernels.evaluation import Policy
 from apps.kernels.judge.borrowed import _libraries, borrowed
 from apps.kernels.judge.policy import Caller, Evidence, classify, judge_evidence
-from apps.kernels.judge.products import allowed, pages
+from apps.kernels.judge.products import Learned, allowed, learned_from, pages
 
 WORK = "/tmp"
 TORCH = "/usr/lib/python3/site-packages/torch/lib/libtorch_cpu.so"
@@ -86,9 +86,18 @@ def test_pages_of_code_are_told_by_object_and_place_in_it() -> None:
     objects = [(0x1000_0000, 0x2000_0000, TORCH), (0x5000_0000, 0x5001_0000, "/tmp/a/kernel.so"), (0x6000, 0x7000, "")]
     seen = pages([0x1000_5010, 0x1000_5FFF, 0x1100_0000, 0x5000_0010, 0x6010, -1], objects, WORK)
     assert seen == {(TORCH, 5): 2, (TORCH, 0x1000): 1, ("", 0): 1}
-    assert allowed(seen, {(TORCH, 6)}) == 2, "a page beside one that was seen"
-    assert allowed(seen, {("", 0), (TORCH, 0x2000)}) == 1
-    assert allowed(seen, set()) == 0
+    assert allowed(seen, Learned(frozenset({(TORCH, 6)}))) == 2, "a page beside one that was seen"
+    assert allowed(seen, Learned(frozenset({("", 0), (TORCH, 0x2000)}))) == 1
+    assert allowed(seen, Learned()) == 0
+
+
+def test_what_was_learned_from_few_samples_refuses_nobody() -> None:
+    seen = {(TORCH, 5): 90, (TORCH, 900): 10}
+    assert learned_from({(TORCH, 5): 200, (TORCH, 40): 2}).unseen == 0
+    assert learned_from({(TORCH, 5): 2, (TORCH, 40): 1, (TORCH, 80): 1}).unseen == 0.5
+    assert allowed(seen, learned_from({(TORCH, 5): 200, (TORCH, 40): 2})) == 90
+    assert allowed(seen, learned_from({(TORCH, 5): 18, (TORCH, 80): 1, (TORCH, 90): 1})) == 100
+    assert allowed(seen, learned_from({})) == 100, "the calls could not be sampled"
 
 
 def test_a_library_under_another_name_is_told_by_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,7 @@ def _scores(oracle: Oracle, spec: Plain, mine: Chosen | None, true: Chosen | Non
         kind = torch.finfo(own.dtype)
         scale = exact.abs().nan_to_num(posinf=0.0).amax(1, keepdim=True).clamp_min(kind.tiny)
         error = float(((own.double() - exact).abs() / scale).nan_to_num(posinf=0.0).max())
-        rounding = max(screening.ULPS, 0.5 * math.sqrt(oracle.reduction)) * kind.eps
+        rounding = max(screening.ULPS, math.sqrt(oracle.reduction)) * kind.eps
         limit = max(screening.OWN_ERROR_FACTOR * min(error, oracle.near), rounding)
     return Scores(exact, spec["dim"], limit, bool(spec["ordered"]))
 

@@ -7,10 +7,11 @@ torch computing something else, however it was called.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from apps.kernels.jail import ChannelBroken, ChannelTimeout
 from apps.kernels.jail import freeze as ice
@@ -23,9 +24,20 @@ PAGE_BITS = 12
 NEIGHBOURS = 2  # pages beside one that was seen: a loop of which a sample hit only one end
 LEARNING_SECONDS = 0.25
 ENOUGH = 250
-MOST_SECONDS = 2.0
+MOST_SECONDS = 4.0
 
 Page = tuple[str, int]  # an object's name, and a page of its code counted from where that is mapped
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The pages that products were seen to use, and the share of their time that is spent on pages not seen yet.
+
+    That share is estimated as Good and Turing do: by the samples whose page was hit only once.
+    """
+
+    pages: frozenset[Page] = frozenset()
+    unseen: float = 0.0
 
 
 def pages(addresses: Iterable[int], objects: Iterable[tuple[int, int, str]], work: str) -> Counter[Page]:
@@ -39,16 +51,17 @@ def pages(addresses: Iterable[int], objects: Iterable[tuple[int, int, str]], wor
     return found
 
 
-def allowed(seen: Mapping[Page, int], learned: Iterable[Page]) -> int:
-    """How many of the samples lie on pages that the library's products use."""
-    near = {(name, page + step) for name, page in learned for step in range(-NEIGHBOURS, NEIGHBOURS + 1)}
-    return sum(count for page, count in seen.items() if page in near)
+def allowed(seen: Mapping[Page, int], learned: Learned) -> int:
+    """How many of the samples lie on pages that the library's products use, those that were not seen in proportion."""
+    near = {(name, page + step) for name, page in learned.pages for step in range(-NEIGHBOURS, NEIGHBOURS + 1)}
+    known = sum(count for page, count in seen.items() if page in near)
+    return min(sum(seen.values()), known + math.ceil(2 * learned.unseen * sum(seen.values())))
 
 
-def learn(session: Session, calls: Sequence[Plain]) -> frozenset[Page]:
-    """The pages that these calls of the library use; none where they can't be made or sampled."""
+def learn(session: Session, calls: Sequence[Plain]) -> Learned:
+    """What these calls of the library use. Where they can't be made or sampled, nothing can be told: all is unseen."""
     if not calls:
-        return frozenset()
+        return Learned()
     started = time.monotonic()
     session.tell("policy", "running the library's products alone")
     limits = replace(session.limits, wall_seconds=session.left)
@@ -62,7 +75,14 @@ def learn(session: Session, calls: Sequence[Plain]) -> frozenset[Page]:
                     jailed.ask({"seconds": LEARNING_SECONDS}, 30.0)
                 found += pages(counters.addresses, ice.mapped_objects(jailed.pid), jailed.work_inside)
         except (ChannelBroken, ChannelTimeout, NoSampling):
-            return frozenset(found)
+            pass
         finally:
             session.spend("policy", started)
-    return frozenset(found)
+    return learned_from(found)
+
+
+def learned_from(found: Mapping[Page, int]) -> Learned:
+    """The pages that were hit, and how much of the time lies elsewhere."""
+    total = sum(found.values())
+    once = sum(1 for count in found.values() if count == 1)
+    return Learned(frozenset(found), once / total if total else 1.0)

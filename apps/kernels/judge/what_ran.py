@@ -17,7 +17,7 @@ from apps.kernels.judge.session import Session
 from apps.kernels.profile.sampling import PERIOD_NS, NoSampling, sampled
 
 SAMPLED_SECONDS = 0.15  # of windows in one go; a sample a millisecond and thread
-SAMPLING_WALL_SECONDS = 4.0
+PATIENCE_SECONDS, MOST_SECONDS = 4.0, 10.0  # for enough samples; for as many as something can be told by
 ENOUGH_SAMPLES = 120
 USUAL_WINDOW_US = 90.0  # of a model that does nothing, on a quiet machine
 
@@ -66,12 +66,12 @@ class _Seen:
         kinds, _ = policy.gather(addresses, self.objects, self.work)
         return {kind: count for kind, count in kinds.items() if kind != "openmp"}
 
-    def enough(self) -> bool:
-        """Whether there are samples enough, of the calling thread too where it may be doing a library's work."""
+    def at_least(self, count: int) -> bool:
+        """Whether there are so many samples, of the calling thread too where it may be doing a library's work."""
         mine = self.kinds(self.caller)
         foreign, total = mine.get("torch", 0) + mine.get("other", 0), sum(mine.values())
         hidden = total < policy.ENOUGH_OF_CALLER and 3 * foreign > total
-        return sum(self.kinds(self.addresses).values()) >= ENOUGH_SAMPLES and not hidden
+        return sum(self.kinds(self.addresses).values()) >= count and not hidden
 
 
 def _sample(observed: Observed) -> _Seen:
@@ -88,14 +88,16 @@ def _sample(observed: Observed) -> _Seen:
         seen.caller += counters.of_thread(pid)
         seen.objects, seen.source = ice.mapped_objects(pid), counters.source
         seen.seconds += observed.seconds
-        if seen.enough() or time.monotonic() - started > SAMPLING_WALL_SECONDS:
+        patience = time.monotonic() - started
+        wanted = ENOUGH_SAMPLES if patience < PATIENCE_SECONDS else policy.ENOUGH
+        if seen.at_least(wanted) or patience > MOST_SECONDS:
             seen.cpu_seconds = ice.cpu_seconds(pid) - before
             return seen
 
 
 def _evidence(session: Session, findings: Findings, seen: _Seen) -> policy.Evidence:
     kinds, names = policy.gather(seen.addresses, seen.objects, seen.work)
-    learned: frozenset[products.Page] = frozenset()
+    learned = products.Learned()
     if session.request.policy is Policy.LIBRARY:
         learned = products.learn(session, findings.products)
     mine = seen.kinds(seen.caller)
