@@ -218,6 +218,7 @@ SPECTACULAR_SETTINGS = {
         "ProposalStateEnum": "apps.reviews.models.ProposalState",
         "KernelStateEnum": "apps.reviews.models.KernelState",
         "NoticeKindEnum": "apps.notices.models.Kind",
+        "OutcomeEnum": [("faster", "faster"), ("slower", "slower"), ("within_noise", "within noise")],
         "CallOutcomeEnum": "apps.ledger.models.Outcome",
     },
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
