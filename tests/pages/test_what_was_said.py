@@ -71,3 +71,11 @@ def test_a_models_thinking_is_folded_and_a_kept_prompt_missed(ada: Client, world
     said = ada.get(f"/runs/{run.pk}/said/{run.last_seq}/").content.decode()
     assert "<summary>thinking</summary>" in said and "The answer." in said and "<think>" not in said
     assert "The prompt was not kept" in said
+
+
+def test_an_advice_that_nothing_followed_is_not_said_to_be_tried_once_the_run_is_over(
+    ada: Client, world: dict[str, Any]
+) -> None:
+    for run, says in ((world["live"], "being tried"), (world["done"], "not tried")):
+        factories.advise(run, 9, 4, None)
+        assert says in ada.get(f"/runs/{run.pk}/part/advice/").content.decode()

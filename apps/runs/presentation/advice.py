@@ -19,6 +19,9 @@ _HELD = {
     None: Chip("not to be told", "≈", "", False, "Nothing comparable was measured afterwards"),
 }
 _OPEN = Chip("being tried", "●", "run")
+_UNTRIED = Chip(
+    "not tried", "○", "", False, "No version followed it: its candidate came to none, or the run ended first"
+)
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,8 @@ class AdviceCard:
     version: int | None
 
 
-def cards(rows: Iterable[AdviceRow]) -> list[AdviceCard]:
-    """The cards of a run's advices, newest first; rows of an older shape are left out."""
+def cards(rows: Iterable[AdviceRow], *, over: bool = False) -> list[AdviceCard]:
+    """The cards of a run's advices, newest first; rows of an older shape are left out. `over`: the run has ended."""
     made = []
     for row in rows:
         try:
@@ -65,11 +68,11 @@ def cards(rows: Iterable[AdviceRow]) -> list[AdviceCard]:
             holding = from_plain(Holding, row.holding) if row.holding else None
         except BadPlain:
             continue
-        made.append(_card(advice, holding))
+        made.append(_card(advice, holding, _UNTRIED if over else _OPEN))
     return sorted(made, key=lambda card: -card.number)
 
 
-def _card(advice: Advice, holding: Holding | None) -> AdviceCard:
+def _card(advice: Advice, holding: Holding | None, open_chip: Chip) -> AdviceCard:
     return AdviceCard(
         number=advice.number,
         base=advice.base,
@@ -85,7 +88,7 @@ def _card(advice: Advice, holding: Holding | None) -> AdviceCard:
             for proof in advice.evidence
         ),
         movements=tuple(_movements(advice, holding)),
-        chip=_HELD[holding.held] if holding else _OPEN,
+        chip=_HELD[holding.held] if holding else open_chip,
         version=holding.version if holding else None,
     )
 

@@ -64,7 +64,9 @@ def side(version: Version | None, reference: Version) -> Side:
     """One side; without a version the reference of the other side's problem."""
     if version is None:
         return Side(REFERENCE, f"reference of {reference.run.problem}", reference.run.problem.source, None)
-    led = [card for card in cards(version.run.advices.all()) if card.number == version.advice]
+    led = [
+        card for card in cards(version.run.advices.all(), over=not version.run.is_live) if card.number == version.advice
+    ]
     name = f"run {version.run_id} v{version.number}"
     return Side(key_of(version), name, version.source, measured(version), led[0] if led else None)
 

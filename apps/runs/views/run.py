@@ -202,7 +202,7 @@ def _metrics(seen: _Seen) -> dict[str, Any]:
 
 
 def _advice(seen: _Seen) -> dict[str, Any]:
-    return {"advices": advice.cards(seen.run.advices.all())}
+    return {"advices": advice.cards(seen.run.advices.all(), over=not seen.run.is_live)}
 
 
 def _roofline(seen: _Seen) -> dict[str, Any]:

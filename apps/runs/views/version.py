@@ -70,7 +70,7 @@ def _of_tab(tab: str, found: Version, one: Measured, siblings: list[Version]) ->
                 "roofline_data": asdict(roofs) if roofs else None,
             }
         case "advice":
-            cards = advice.cards(found.run.advices.all())
+            cards = advice.cards(found.run.advices.all(), over=not found.run.is_live)
             return {
                 "led": [c for c in cards if c.number == found.advice],
                 "given": [c for c in cards if c.base == found.number],
