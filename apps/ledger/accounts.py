@@ -19,6 +19,7 @@ from django.utils import timezone
 from apps.agents.gateway.purse import Call as Made
 from apps.agents.gateway.purse import OverLimit
 from apps.agents.ports import Usage
+from apps.ledger import warning
 from apps.ledger.limits import ZERO, Account, dollars, locked, month_of, rooms
 from apps.ledger.models import Call, LanguageModel, Outcome
 
@@ -82,6 +83,7 @@ def settle(number: int, made: Made) -> None:
         ended_at=timezone.now(),
         **_tokens(usage),
     )
+    warning.tell_spending(number)
 
 
 def release_lost(living: Collection[UUID]) -> int:
