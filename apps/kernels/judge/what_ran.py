@@ -66,12 +66,16 @@ class _Seen:
         kinds, _ = policy.gather(addresses, self.objects, self.work)
         return {kind: count for kind, count in kinds.items() if kind != "openmp"}
 
-    def at_least(self, count: int) -> bool:
-        """Whether there are so many samples, of the calling thread too where it may be doing a library's work."""
+    def enough(self, patience: float) -> bool:
+        """Whether there are samples enough after so many seconds: of all threads, and of the one that is called.
+
+        Of that one fewer will do where it is seen to wait for others rather than to do a library's work.
+        """
         mine = self.kinds(self.caller)
         foreign, total = mine.get("torch", 0) + mine.get("other", 0), sum(mine.values())
-        hidden = total < policy.ENOUGH_OF_CALLER and 3 * foreign > total
-        return sum(self.kinds(self.addresses).values()) >= count and not hidden
+        hidden = total < policy.ENOUGH_OF_CALLER and (patience < PATIENCE_SECONDS or 3 * foreign > total)
+        wanted = ENOUGH_SAMPLES if patience < PATIENCE_SECONDS else policy.ENOUGH
+        return sum(self.kinds(self.addresses).values()) >= wanted and not hidden
 
 
 def _sample(observed: Observed) -> _Seen:
@@ -89,8 +93,7 @@ def _sample(observed: Observed) -> _Seen:
         seen.objects, seen.source = ice.mapped_objects(pid), counters.source
         seen.seconds += observed.seconds
         patience = time.monotonic() - started
-        wanted = ENOUGH_SAMPLES if patience < PATIENCE_SECONDS else policy.ENOUGH
-        if seen.at_least(wanted) or patience > MOST_SECONDS:
+        if seen.enough(patience) or patience > MOST_SECONDS:
             seen.cpu_seconds = ice.cpu_seconds(pid) - before
             return seen
 
