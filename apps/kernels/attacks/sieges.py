@@ -98,6 +98,20 @@ def _gone(jailed: Jailed) -> str:
     return f"{len(below)} processes, none left"
 
 
+def _alone(jailed: Jailed) -> str:
+    """Once it is judged nothing lives beside it, wherever it has gone."""
+    said = jailed.receive(20)
+    strays = jailed.end_build()
+    processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        left = [pid for pid in descendants(jailed.keeper, processes, living=True) if pid != jailed.pid]
+    finally:
+        os.close(processes)
+    if left or not strays:
+        raise NotHeld(f"{len(left)} beside it, {strays} found, of {said}")
+    return f"{strays} found and killed"
+
+
 def _lives(pid: int) -> bool:
     with contextlib.suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
@@ -186,4 +200,10 @@ SIEGES = (
           "ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()\nos._exit(0)",
           (Layer.SECCOMP,), _killed),
     Siege("outliving", "daemons", _DAEMONS, (Layer.TREE, Layer.PROCESSES), _gone),
+    Siege("outliving", "orphans that work while it is frozen", _DAEMONS, (Layer.KEEPER,), _alone),
+    Siege("outliving", "siblings that work while it is frozen",
+          "libc = ctypes.CDLL(None)\n"
+          "if os.fork() == 0:\n    if libc.syscall(56, 0x8000 | 17, 0, 0, 0, 0) == 0: time.sleep(600)\n    os._exit(0)\n"
+          "if os.getpid() > 1 and libc.syscall(56, 0x8000 | 17, 0, 0, 0, 0) == 0: time.sleep(600)\n"
+          "time.sleep(0.2)\nchannel.send({'up': True})\ntime.sleep(600)", (Layer.KEEPER,), _alone),
 )  # fmt: skip

@@ -116,9 +116,10 @@ class Jailed:
             raise JailFailed(str(first.get("failed") or locked.get("error") or "the jail did not close"))
         self.channel.send(payload)
 
-    def end_build(self) -> None:
+    def end_build(self) -> int:
         """No exec and no fork from here on, whatever the process has made of itself: its keeper refuses them.
 
+        Gives the number of processes that still lived beside it; they are killed.
         Where the kernel asks no keeper (`starts_watched` is false) only the process's own filter holds it. If it has
         ended meanwhile, `wait` says so.
         """
@@ -126,6 +127,8 @@ class Jailed:
             self._status.sendall(b"judged")
             self._last = self._status_line(10.0)
             self.starts_watched = bool(self._last.get("starts_watched"))
+            return int(self._last.get("strays", 0))
+        return 0
 
     # -- talking ---------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from apps.kernels.jail.starts import Starts
 
 LOOK_SECONDS = 0.2  # between looks at memory and disk in the build phase; what comes in between is the overshoot
 WITHOUT_PIDFD_SECONDS = 0.02
+CLEAR_SECONDS = 2.0
 GRACE_SECONDS = 5.0  # beyond the wall limit, which the judge holds itself
 
 
@@ -101,7 +102,31 @@ class Keeper:
             self.phase = "judged"
             if self._starts:
                 self._starts.judged = True
-            self._tell({"phase": self.phase, "starts_watched": self._starts is not None})
+            strays = self._clear()
+            self._tell({"phase": self.phase, "starts_watched": self._starts is not None, "strays": strays})
+
+    def _clear(self) -> int:
+        """Kill whatever lives beside the jailed process, its own children as orphans; how many there were.
+
+        What has left its parents is not below the jailed process any more where they share the host's process table, so
+        nobody else would find it. It would not stand still with it, and could work while nobody measures.
+        """
+        deadline = time.monotonic() + CLEAR_SECONDS
+        seen: set[int] = set()
+        quiet = 0
+        while quiet < 2:  # a fork that was allowed just before shows a moment later
+            below = tree.descendants(os.getpid(), self.processes, living=True)
+            others = [pid for pid in below if pid != self.pid]
+            quiet = 0 if others else quiet + 1
+            seen.update(others)
+            for pid in others:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if time.monotonic() > deadline:
+                self._kill("strays")
+                break
+            time.sleep(0.001)
+        return len(seen)
 
     def _ended(self) -> tuple[int, Any] | None:
         """How the jailed process ended, or None; buries what else has ended."""

@@ -46,19 +46,22 @@ def children_of(pid: int, processes: int) -> list[int]:
     return found
 
 
-def descendants(pid: int, processes: int) -> list[int]:
-    """Every process below this one."""
+def descendants(pid: int, processes: int, *, living: bool = False) -> list[int]:
+    """Every process below this one; with `living` those alone that are not dead and unburied."""
     parents: dict[int, list[int]] = {}
+    dead = set()
     for name in os.listdir(processes):
         if name.isdigit():
             fields = read(processes, f"{name}/stat").rpartition(")")[2].split()
             if len(fields) > 1:
                 parents.setdefault(int(fields[1]), []).append(int(name))
+                if fields[0] in "ZX":
+                    dead.add(int(name))
     found, wave = [], [pid]
     while wave:
         wave = [child for parent in wave for child in parents.get(parent, ())]
         found += wave
-    return found
+    return [one for one in found if one not in dead] if living else found
 
 
 def tasks_of_user(user: int, processes: int) -> int:

@@ -173,7 +173,8 @@ class Runner:
         filters = max(seccomp_filters(self.jailed.pid) or (0,))
         self.jailed.send({"do": "close"})
         self._receive(30.0, "closing its build phase")
-        self.jailed.end_build()
+        if self.jailed.end_build():
+            raise CandidateFailed("rejected", "a process it started outlives the build phase", "child process")
         self._inputs = tuple(self._arena_ranges())
         self.freeze()
         counts = seccomp_filters(self.jailed.pid)
