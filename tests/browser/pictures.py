@@ -90,7 +90,6 @@ def _of_reviews(world: dict[str, Any]) -> list[Picture]:
     review, kernel, done = world["review"].pk, world["kernel"].pk, world["done"].pk
     return [
         Picture("reviews", "/reviews/"),
-        Picture("reviews-none", "/reviews/?tab=open&q=nothing-like-this"),
         Picture("propose", f"/reviews/new/?version={done}.4"),
         Picture("propose-refused", f"/reviews/new/?version={done}.2"),
         Picture("review", f"/reviews/{review}/"),
@@ -101,7 +100,6 @@ def _of_reviews(world: dict[str, Any]) -> list[Picture]:
         Picture("review-rules", "/settings/reviews/"),
         Picture("kernels", "/kernels/"),
         Picture("kernel", f"/kernels/{kernel}/"),
-        Picture("kernel-revoke", f"/kernels/{kernel}/", click='[data-open="revoke"]'),
     ]
 
 
