@@ -73,6 +73,17 @@ def exported(run: Run) -> bytes:
     return transcript.written(exporting.transcript_of(run)).encode()
 
 
+_EXPORTED: list[bytes] = []
+
+
+@pytest.fixture
+def data(done: Done) -> bytes:
+    """Such a run's transcript, made once: what becomes of the file needs no run beside it."""
+    if not _EXPORTED:
+        _EXPORTED.append(exported(done()))
+    return _EXPORTED[0]
+
+
 def everything() -> list[int]:
     kinds = (Run, Problem, Sizing, Version, Measurement, AdviceRow, Event, JournalEntry, Host, Device)
     return [kind.objects.count() for kind in kinds]
@@ -211,9 +222,9 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_is_refused_with_the_reason_and_leaves_nothing(name: str, done: Done, person: Person) -> None:
+def test_a_hostile_file_is_refused_with_the_reason_and_leaves_nothing(name: str, data: bytes, person: Person) -> None:
     alter, says = HOSTILE[name]
-    data = alter(exported(done()))
+    data = alter(data)
     before = everything()
     with pytest.raises(TranscriptRefused, match=says):
         importing.take_in(person, data)
@@ -229,8 +240,8 @@ def resealed(plain: dict[str, Any]) -> bytes:
     return transcript.written(replace(told, steps=steps)).encode()
 
 
-def test_a_problem_that_is_none_is_refused_and_not_run(done: Done, person: Person) -> None:
-    plain = json.loads(exported(done()))
+def test_a_problem_that_is_none_is_refused_and_not_run(data: bytes, person: Person) -> None:
+    plain = json.loads(data)
     plain["assignment"]["problem"] = "import os\nos.system('touch /tmp/pwned')"
     before = everything()
     with pytest.raises(TranscriptRefused, match="problem can't be taken in"):
@@ -238,15 +249,15 @@ def test_a_problem_that_is_none_is_refused_and_not_run(done: Done, person: Perso
     assert everything() == before and not Path("/tmp/pwned").exists()
 
 
-def test_an_infinite_speed_up_is_refused(done: Done, person: Person) -> None:
-    plain = json.loads(exported(done()))
+def test_an_infinite_speed_up_is_refused(data: bytes, person: Person) -> None:
+    plain = json.loads(data)
     judged(plain, "correct")["timing"]["speedup"]["median"] = "nan"
     with pytest.raises(TranscriptRefused, match=r"has no number at VersionKept\.attempt\.evaluation\.timing\.speedup"):
         importing.take_in(person, resealed(plain))
 
 
-def test_a_replay_that_tells_something_else_names_it(done: Done, person: Person) -> None:
-    said = sealed(lambda plain: plain["events"][3].update(text="something nobody said"))(exported(done()))
+def test_a_replay_that_tells_something_else_names_it(data: bytes, person: Person) -> None:
+    said = sealed(lambda plain: plain["events"][3].update(text="something nobody said"))(data)
     run = importing.take_in(person, said)
     told = importing.imported(run)
     assert told is not None and not told.exact
@@ -287,11 +298,11 @@ def test_a_transcript_travels_by_page_rest_and_command(done: Done, signed_in: Cl
         call_command("transcript", "import", str(out))
 
 
-def test_a_viewer_takes_nothing_in(done: Done, signed_in: Client, person: Person) -> None:
-    data = exported(done())
+def test_a_viewer_takes_nothing_in(data: bytes, signed_in: Client, person: Person) -> None:
+    before = Run.objects.count()
     Person.objects.filter(pk=person.pk).update(role="viewer")
     assert signed_in.post("/runs/import/", {"file": SimpleUploadedFile("r.json", data)}).status_code == 403
-    assert Run.objects.count() == 1
+    assert Run.objects.count() == before
 
 
 def test_imported_text_is_shown_and_never_markup(done: Done, signed_in: Client, person: Person) -> None:
