@@ -9,6 +9,7 @@ import hashlib
 import json
 
 from apps.hosts.models import Device, Host
+from apps.kernels.plain import BadPlain
 from apps.reviews.models import Circumstances
 from apps.runs.models import Measurement
 
@@ -19,7 +20,10 @@ _NAMES = {"nvidia-smi": "driver"}
 
 def environment_of(host: Host, device: Device) -> dict[str, str]:
     """Name and version of everything that a result on the device depends on; empty before the host has reported."""
-    facts = host.facts
+    try:
+        facts = host.facts
+    except BadPlain:
+        facts = None  # a report of another PRAGMA; the next one can be read
     if facts is None:
         return {}
     found = {"torch": facts.torch or "none", "processor": facts.cpu_model}

@@ -50,6 +50,8 @@ def look_at(kernel: AcceptedKernel) -> None:
     """Flag one kernel where its host is no longer what it was, and queue its check; clear the flag where it is again."""
     host = kernel.device.host
     now = environment_of(host, kernel.device)
+    if not now:
+        return
     changed = differences(kernel.environment, now)
     detail = f"{host.name} has changed: {', '.join(changed)}" if changed else ""
     flagged = AcceptedKernel.objects.filter(pk=kernel.pk).exclude(doubt=Doubt.FAILED)

@@ -169,10 +169,15 @@ def test_the_same_record_gives_the_same_bundle(team: Team, kernel: AcceptedKerne
     assert first == second
 
 
-def test_a_source_that_is_not_what_was_accepted_is_not_handed_out(kernel: AcceptedKernel) -> None:
+def test_a_source_that_is_not_what_was_accepted_is_not_handed_out(team: Team, kernel: AcceptedKernel) -> None:
     Version.objects.filter(pk=kernel.version_id).update(source="# something else\n")
     with pytest.raises(ContentChanged):
         contents_of(AcceptedKernel.objects.get(pk=kernel.pk), "")
+    client = signed_in_as(team.viewer)
+    for name in ("file.py", "bundle.zip"):
+        page = client.get(f"/kernels/{kernel.pk}/{name}", follow=True).content.decode()
+        assert "is not the one that was accepted" in page
+    assert client.get(f"/api/v1/kernels/{kernel.pk}/").status_code == 409
 
 
 def test_the_file_by_page_and_the_kernel_by_rest(team: Team, hostile: AcceptedKernel) -> None:

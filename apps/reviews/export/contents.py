@@ -9,12 +9,13 @@ from datetime import datetime
 from django.utils.text import slugify
 
 from apps.kernels.plain import Plain
+from apps.people.refusals import Refused
 from apps.reviews.models import AcceptedKernel
 from apps.runs.presentation import figures
 
 
-class ContentChanged(Exception):
-    """The source in the database is not the one that was accepted."""
+class ContentChanged(Refused):
+    """The source in the database is not the one that was accepted, so it is handed out to nobody."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +40,23 @@ class Contents:
     evaluation: Plain = None
 
 
+def stem_of(kernel: AcceptedKernel) -> str:
+    """What its files are called: a name that Python can import, whatever the problem is called."""
+    stem = slugify(kernel.problem.slug)[:60].replace("-", "_") or "problem"
+    return f"{'' if stem[0].isalpha() else 'k_'}{stem}_{slugify(kernel.language)}_{kernel.digest[:8]}"
+
+
 def contents_of(kernel: AcceptedKernel, address: str) -> Contents:
     """The kernel's contents; `address` is where its page is. Raises `ContentChanged`."""
     version, evaluation = kernel.version, kernel.measurement.evaluation
     if hashlib.sha256(version.source.encode()).hexdigest() != kernel.digest:
-        raise ContentChanged(f"The source of {kernel} is not the one that was accepted ({kernel.digest[:12]}).")
+        raise ContentChanged(
+            f"The source kept for {kernel} is not the one that was accepted (content {kernel.digest[:12]}), so it is not "
+            "handed out. Put a copy of the database back, or revoke the kernel."
+        )
     row = kernel.measurement
-    stem = slugify(kernel.problem.slug)[:60].replace("-", "_") or "problem"
     return Contents(
-        stem=f"{stem}_{slugify(kernel.language)}_{kernel.digest[:8]}",
+        stem=stem_of(kernel),
         title=kernel.problem.title,
         source=version.source,
         digest=kernel.digest,

@@ -15,7 +15,7 @@ from apps.people.permissions import Action
 from apps.people.refusals import Refused
 from apps.reviews import evidence, revoking, verifying
 from apps.reviews.export.bundle import bundle
-from apps.reviews.export.contents import contents_of
+from apps.reviews.export.contents import contents_of, stem_of
 from apps.reviews.export.fetching import client_text, one_liner
 from apps.reviews.export.standalone import standalone
 from apps.reviews.models import AcceptedKernel
@@ -62,7 +62,7 @@ def kernel(request: HttpRequest, pk: int) -> HttpResponse:
         "others": kernels_page.rows(AcceptedKernel.objects.filter(**same).exclude(pk=found.pk)),
         "checking": [job for job in evidence.measuring(found.version) if job.device_id == found.device_id],
         "one_liner": one_liner(found, address),
-        "stem": contents_of(found, "").stem,
+        "stem": stem_of(found),
     }
     return render(request, "kernels/kernel.html", context)
 
@@ -70,14 +70,20 @@ def kernel(request: HttpRequest, pk: int) -> HttpResponse:
 def kernel_file(request: HttpRequest, pk: int) -> HttpResponse:
     """The kernel as one file that runs with torch and a compiler alone."""
     found = _kernel(request, pk)
-    file = standalone(contents_of(found, request.build_absolute_uri(found.get_absolute_url())))
+    try:
+        file = standalone(contents_of(found, request.build_absolute_uri(found.get_absolute_url())))
+    except Refused as refusal:
+        return _refused(request, found, refusal)
     return _download(file.text.encode(), file.name, "text/x-python; charset=utf-8")
 
 
 def kernel_bundle(request: HttpRequest, pk: int) -> HttpResponse:
     """The kernel with everything that is known of it, as a zip."""
     found = _kernel(request, pk)
-    packed = bundle(found, request.build_absolute_uri(found.get_absolute_url()))
+    try:
+        packed = bundle(found, request.build_absolute_uri(found.get_absolute_url()))
+    except Refused as refusal:
+        return _refused(request, found, refusal)
     return _download(packed.content, packed.name, "application/zip")
 
 
@@ -111,6 +117,11 @@ def _kernel(request: HttpRequest, pk: int) -> AcceptedKernel:
     found = get_object_or_404(AcceptedKernel.objects.select_related(*related, *more), pk=pk)
     person_who_may(request, Action.VIEW, found)
     return found
+
+
+def _refused(request: HttpRequest, found: AcceptedKernel, refusal: Refused) -> HttpResponse:
+    messages.error(request, refusal.message, "bad")
+    return redirect(found)
 
 
 def _download(content: bytes, name: str, media: str) -> HttpResponse:
