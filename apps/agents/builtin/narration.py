@@ -9,6 +9,7 @@ from apps.agents.builtin.nest import (
     For,
     Kernel,
     Par,
+    Running,
     Statement,
     Store,
     Vec,
@@ -96,6 +97,9 @@ def _outer(stage: Statement) -> str:
 
 def _inner(stage: Statement, schedule: Schedule) -> str:
     verbs = []
+    for running in (s for s in statements_in(stage) if isinstance(s, Running)):
+        carried = dict.fromkeys(_FOLDS.get(scan.monoid, scan.monoid) for scan in running.scans)
+        verbs.append(f"carries the running {listed(list(carried))} along")
     for vec in (s for s in statements_in(stage) if isinstance(s, Vec)):
         done = [_FOLDS.get(s.fold.monoid, s.fold.monoid) for s in vec.body if isinstance(s, Accumulate)]
         stored = [s for s in vec.body if isinstance(s, Store)]
@@ -105,6 +109,8 @@ def _inner(stage: Statement, schedule: Schedule) -> str:
             verbs.append(f"folds the {listed(list(dict.fromkeys(done)))}{how}")
         if any(s.kept for s in stored):
             verbs.append("keeps what a later pass needs")
+        if vec.ahead:
+            verbs.append("asks for the next row")
         stored = [s for s in stored if not s.kept]
         if stored:
             past = " past the caches" if any(s.streaming for s in stored) else ""
