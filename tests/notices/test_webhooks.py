@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import json
 import socket
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -27,14 +26,6 @@ def allowed_hook(person: Person, admin: Person, receiver: Receiver) -> Webhook:
     return hook
 
 
-def due_again(delivery: Delivery) -> float:
-    """Seconds until it is tried again; from then on it is due."""
-    now = Delivery.objects.get(pk=delivery.pk)
-    wait = (now.due_at - timezone.now()).total_seconds()
-    Delivery.objects.filter(pk=delivery.pk).update(due_at=timezone.now() - timedelta(seconds=1))
-    return wait
-
-
 def test_a_notice_is_posted_with_a_signature_that_can_be_checked(
     person: Person, admin: Person, receiver: Receiver, settings: Any
 ) -> None:
@@ -53,15 +44,21 @@ def test_a_notice_is_posted_with_a_signature_that_can_be_checked(
     assert hook.secret not in str(list(Webhook.objects.values()))
 
 
-def test_what_is_not_taken_is_tried_again_with_longer_pauses(person: Person, admin: Person, receiver: Receiver) -> None:
+def test_what_is_not_taken_is_tried_again_with_longer_pauses(
+    person: Person, admin: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     allowed_hook(person, admin, receiver)
     tell(Kind.RUN_ENDED, [person], "x")
-    delivery, receiver.status, waits = Delivery.objects.get(), 503, []
+    clock = [timezone.now()]
+    monkeypatch.setattr(delivering.timezone, "now", lambda: clock[0])
+    receiver.status, waits = 503, []
     for _ in range(3):
         assert delivering.deliver_due() == 1
         assert delivering.deliver_due() == 0, "not yet due"
-        waits.append(round(due_again(delivery), -1))
-    assert waits == [10, 60, 300]
+        waits.append(Delivery.objects.get().due_at - clock[0])
+        clock[0] += waits[-1]
+    assert tuple(waits) == delivering.PAUSES[:3]
+    assert waits[0] < waits[1] < waits[2]
     assert Delivery.objects.get().error == "HTTP 503"
     receiver.status = 200
     delivering.deliver_due()
