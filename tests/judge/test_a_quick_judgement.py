@@ -21,7 +21,7 @@ def test_an_honest_candidate_gets_a_speed_up_and_no_outcome(judge: Judge) -> Non
 
 
 def test_a_candidate_that_is_honest_only_until_it_is_timed_gets_none(judge: Judge) -> None:
-    (cheat,) = entries(("two_faced/honest_for_twenty_calls",))
+    (cheat,) = entries(("two_faced/when_memory_is_guarded",))
     found = judge(cheat.problem_source, cheat.source)
     assert found.verdict.value == "incorrect" and "timed call" in found.detail
     assert found.speedup is None and found.timing.reference is None

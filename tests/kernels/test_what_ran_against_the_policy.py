@@ -68,7 +68,7 @@ def test_the_thread_that_is_called_can_t_hide_among_busy_ones() -> None:
     drowned = evidence(own=2000, torch=60, seconds=5.0)
     assert rules(drowned) == []
     assert rules(replace(drowned, caller=Caller(total=70, foreign=60))) == ["library computes"]
-    assert rules(replace(drowned, caller=Caller(total=70, foreign=30))) == [], "a thread that waits for others' kernels"
+    assert rules(replace(drowned, caller=Caller(total=70, foreign=15))) == [], "a thread that waits for others' kernels"
     assert rules(replace(drowned, caller=Caller(total=12, foreign=12))) == [], "too few to say"
 
 

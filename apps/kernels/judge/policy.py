@@ -42,8 +42,9 @@ INSTALLED = tuple({f"{prefix}/" for prefix in (sys.prefix, sys.base_prefix, str(
 SHARE = 0.10  # of user time in torch's or a library's compute, above which it is the one that computes
 ALLOWANCE_SECONDS = 40e-6  # a call may spend this much in torch without explanation: allocation, views, dispatch
 ENOUGH = 40  # samples below which nothing is said
-ENOUGH_OF_CALLER = 20  # of the called thread alone: half of it is a coarser question
-SHARE_OF_CALL = 0.5  # of a call, or its thread, in torch's compute: then threads of its own beside it excuse nothing
+ENOUGH_OF_CALLER = 20  # of the called thread alone: a quarter of it is a coarser question
+SHARE_OF_CALL = 0.5  # of a call's own time in torch's compute: then threads of its own beside it excuse nothing
+SHARE_OF_CALLER = 0.25  # of the time of the thread that is called: the same
 OWN_SHARE = 0.5  # of user time beyond overheads that must lie in the candidate's own objects and runtimes
 PYTHON_SECONDS = 300e-6
 
@@ -56,9 +57,9 @@ class Caller:
     foreign: int = 0
 
     @property
-    def mostly_foreign(self) -> bool:
-        """Whether it surely spends more than half of its time there."""
-        return self.total >= ENOUGH_OF_CALLER and _surely(self.foreign, self.total) > SHARE_OF_CALL
+    def computes_elsewhere(self) -> bool:
+        """Whether it surely spends more than a quarter of its time there."""
+        return self.total >= ENOUGH_OF_CALLER and _surely(self.foreign, self.total) > SHARE_OF_CALLER
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def judge_evidence(evidence: Evidence, policy: Policy) -> list[Rejection]:
 
     Processor time in torch's or another library's code counts against a candidate, but for what runs where its library's
     products do, under the policy that allows them. What counts is its share of all, which must surely be above a tenth; or of
-    a call's own duration, or of the thread that was called: then the call waits for it, whatever other threads do beside it.
+    a call's own duration, or of the called thread's time: then the call waits for it, whatever other threads do beside it.
     """
     if evidence.total < ENOUGH:
         return []
@@ -175,7 +176,11 @@ def _library_computes(evidence: Evidence, policy: Policy, top: str) -> list[Reje
     share = evidence.foreign / max(1, evidence.total)
     seconds = evidence.foreign * evidence.seconds_a_sample / max(1, evidence.calls)
     of_call = seconds * evidence.calls / evidence.seconds if evidence.seconds else 0.0
-    shares = _surely(evidence.foreign, evidence.total) > SHARE, of_call > SHARE_OF_CALL, evidence.caller.mostly_foreign
+    shares = (
+        _surely(evidence.foreign, evidence.total) > SHARE,
+        of_call > SHARE_OF_CALL,
+        evidence.caller.computes_elsewhere,
+    )
     if seconds <= ALLOWANCE_SECONDS * evidence.slowness or not any(shares):
         return []
     where = "libraries' code, not in its kernel's"
