@@ -42,7 +42,7 @@ def test_three_people_agree_on_a_kernel(browser: Browser, base: str, world: dict
     run.versions.filter(number=4).update(source=text, digest=factories.digest(text))
     engineer = world["colleague"]
     reviewer = factories.PersonFactory.create(username="remy", first_name="Remy", last_name="Ito", role=Role.REVIEWER)
-    viewer = factories.PersonFactory.create(username="vera", first_name="Vera", last_name="Lin", role=Role.VIEWER)
+    viewer = factories.PersonFactory.create(username="velma", first_name="Velma", last_name="Lin", role=Role.VIEWER)
     with browsing(browser, base, engineer) as mine, browsing(browser, base, reviewer) as theirs:
         proposed(mine, run.pk)
         mine.wait_for_url("**/reviews/*/")
