@@ -207,6 +207,8 @@ PROGRAMS = [
             torch.expm1(x),
             torch.log1p(x),
             torch.sign(x),
+            F.gelu(x),
+            F.gelu(x, approximate="tanh"),
         ),
         lambda: (unusual(9, 41) * 3,),
     ),
