@@ -118,7 +118,9 @@ class HostReport:
     isolation_level: str
     counters: bool
     counters_detail: str
-    noise: dict[str, float] = field(default_factory=dict)  # A/A: kind of call -> |log ratio| that 95% of judgements stay below
+    noise: dict[str, float] = field(
+        default_factory=dict
+    )  # A/A: kind of call -> |log ratio| that 95% of judgements stay below
     environment: dict[str, Plain] = field(default_factory=dict)
     isolation_required: str = DEFAULT_REQUIRED.value
     schema: int = SCHEMA

@@ -259,7 +259,18 @@ def bench_environment(temporary: str) -> dict[str, str]:
 
     Devices' lock files stay where every other judge on this machine looks for them.
     """
-    names = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "XDG_CACHE_HOME", "PRAGMA_MEASUREMENTS", SETTING, "CXX", "VIRTUAL_ENV")
+    names = (
+        "PATH",
+        "HOME",
+        "LANG",
+        "LC_ALL",
+        "TZ",
+        "XDG_CACHE_HOME",
+        "PRAGMA_MEASUREMENTS",
+        SETTING,
+        "CXX",
+        "VIRTUAL_ENV",
+    )
     known = {name: os.environ[name] for name in names if name in os.environ}
     locks = os.environ.get("PRAGMA_LOCKS") or tempfile.gettempdir()
     return known | {"TMPDIR": temporary, "PRAGMA_LOCKS": locks, "PYTHONPATH": CODE_ROOT, "PYTHONUNBUFFERED": "1"}
