@@ -90,7 +90,13 @@ def theme(context: dict[str, Any]) -> str | SafeString:
 
 @register.inclusion_tag("parts/nav_link.html", takes_context=True)
 def nav_link(
-    context: dict[str, Any], name: str, title: str, also: str = "", hotkey: str = "", count: int = 0, count_say: str = ""
+    context: dict[str, Any],
+    name: str,
+    title: str,
+    also: str = "",
+    hotkey: str = "",
+    count: int = 0,
+    count_say: str = "",
 ) -> dict[str, Any]:
     """A link of the main menu, marked where the page shown belongs to it; `count` of what waits there stands beside it."""
     match = getattr(context.get("request"), "resolver_match", None)
