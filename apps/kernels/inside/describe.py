@@ -65,7 +65,10 @@ def describe(channel: Channel, payload: Plain, say: Say, keep: Callable[[Plain],
         operators=sizes.operators if sizes else {str(k): int(v) for k, v in found["operators"].items()},
         quirks=_quirks(found),
     )
-    if payload.get("examine_seconds"):
+    if payload.get("examine_seconds") and sizes is not None and sizes.examining_bytes > int(payload["memory_bytes"]):
+        why = "testing the problem itself needs more memory than there is room for here; smaller sizes are tested whole"
+        base = dataclasses.replace(base, quirks=(*base.quirks, Quirk("partly tested", why)))
+    elif payload.get("examine_seconds"):
         say("testing the problem itself: wrong answers and lower precision against its checks")
         base = dataclasses.replace(
             base, quirks=base.quirks + _examined(oracle, float(payload["examine_seconds"]), keep)

@@ -12,6 +12,7 @@ from apps.kernels.inside.counting import Counting, tensors_in
 from apps.kernels.inside.source import load_module
 
 PROCESSES = 5  # alive at once while judging: oracle, two reference runners, compiled reference, candidate
+EXAMINED_COPIES = 12  # of a call's tensors, alive at once while a problem's own checks are tried
 RESIDENT = 600 << 20  # torch itself and the comparer, shared between forks as far as it goes
 
 
@@ -30,6 +31,11 @@ class Sizes:
         """What judging needs: each process holds state, inputs and results; the oracle holds them in float64 too."""
         call = self.input_bytes + self.state_bytes + self.peak_bytes
         return (PROCESSES + 2) * call + 2 * self.input_bytes + RESIDENT
+
+    @property
+    def examining_bytes(self) -> int:
+        """What trying wrong answers on it needs: sets of inputs, answers in both precisions, what is made of them."""
+        return EXAMINED_COPIES * (self.input_bytes + self.state_bytes + self.peak_bytes) + RESIDENT
 
 
 class NotSized(Exception):
