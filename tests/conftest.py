@@ -86,27 +86,6 @@ def records_are_emptied_between_tests() -> Iterator[None]:
     TransactionTestCase._fixture_teardown = empty  # type: ignore[attr-defined]
 
 
-@pytest.fixture(scope="session")
-def audit_guards() -> set[str]:
-    """The triggers that keep the audit log, as migrating made them. They are set aside for the tests, whose databases are
-    emptied in between; the test of the log puts them back.
-    """
-    return set()
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any, audit_guards: set[str]) -> None:
-    """The test database, without the triggers."""
-    from django.db import connection
-
-    with django_db_blocker.unblock(), connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.execute("SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'people_audit_%'")
-            audit_guards.update(name for (name,) in cursor.fetchall())
-            for name in audit_guards:
-                cursor.execute(f"DROP TRIGGER {name}")
-
-
 @pytest.fixture(autouse=True)
 def quick_passwords(settings: Any) -> None:
     """Hashing passwords as slowly as production does would be most of a test's time."""
