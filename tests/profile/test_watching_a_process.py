@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +12,9 @@ import pytest
 from apps.kernels.machine import HostReport
 from apps.kernels.profile import sampling
 from apps.kernels.profile.attribution import attribute, read_mappings
-from apps.kernels.profile.candidate import counted_operations, profile_candidate
+from apps.kernels.profile.candidate import profile_candidate
 from apps.kernels.profile.compiler_log import read_clang, read_gcc
+from apps.kernels.profile.dispatched import Dispatched
 from apps.kernels.profile.remarks import NoRemarks, remark_command, vectorisation_remarks
 from apps.kernels.profile.runner import BuiltLibrary, RunnerGone
 from apps.kernels.profile.usage import read_usage
@@ -152,7 +152,7 @@ def test_clangs_remarks_are_read() -> None:
 
 def test_operations_that_move_nothing_do_not_count() -> None:
     seen = {"aten::mul.Tensor": 2, "aten.view.default": 5, "aten::empty.memory_format": 3, "aten._softmax.default": 1}
-    assert counted_operations(Counter(seen)) == 3
+    assert Dispatched(seen).operations == 3
 
 
 def test_a_runner_that_is_gone_says_so(busy: KernelProcess) -> None:
