@@ -9,6 +9,7 @@ import pytest
 from apps.kernels.evaluation import Profile
 from apps.kernels.machine import HostReport
 from apps.kernels.profile.bottleneck import Cause
+from apps.kernels.profile.dispatched import Dispatched
 from tests.profile.conftest import problem
 
 N = 12 << 20  # 48 MiB an array: beyond the last cache of most machines
@@ -139,7 +140,7 @@ def test_each_metric_has_a_unit_a_source_and_a_line_in_the_docs(profiled: Profil
     from apps.kernels.profile.names import UNITS
 
     profile = profiled(
-        COPY, problem(4 * N, 4 * N, N), candidate_us=20000.0, window_us=100.0, operators={"aten::mul": 1}
+        COPY, problem(4 * N, 4 * N, N), candidate_us=20000.0, window_us=100.0, dispatched=Dispatched({"aten::mul": 1})
     )
     assert all(m.unit and m.source for m in profile.metrics)
     assert len({m.name for m in profile.metrics}) == len(profile.metrics)

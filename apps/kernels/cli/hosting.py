@@ -42,7 +42,8 @@ def described(report: HostReport) -> str:
     parts.append(f"Isolation: {report.isolation_level}{_verdict(report)}\n{table(rows)}")
     if report.noise:
         parts.append(
-            "A/A noise (95% of judgements of the same code against itself stay below)\n" + table([(k, f"{v:.2%}") for k, v in report.noise.items()])
+            "A/A noise (95% of judgements of the same code against itself stay below)\n"
+            + table([(k, f"{v:.2%}") for k, v in report.noise.items()])
         )
     return "\n\n".join(parts)
 

@@ -191,9 +191,9 @@ def _library_computes(evidence: Evidence, policy: Policy, top: str) -> list[Reje
 
 
 def _surely(part: int, whole: int) -> float:
-    """A share, two standard errors below what was seen of it."""
+    """A share, three standard errors below what was seen of it: one honest judgement in a thousand is worse luck."""
     share = part / max(1, whole)
-    return share - 2 * math.sqrt(share * (1 - share) / max(1, whole))
+    return share - 3 * math.sqrt(share * (1 - share) / max(1, whole))
 
 
 def openmp_runtimes(objects: Iterable[tuple[int, int, str]]) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def race(
         watch(Observed(session, last.runners["candidate"], found.block))
 
     try:
-        found.empty_us = _empty_window(session)
+        found.empty_us = empty_window(session)
         found.block = block_size(session, max(call_seconds - found.empty_us / 1e6, 1e-6))
         count = GROUPS if session.full else 1
         for index in range(count):
@@ -206,7 +206,7 @@ def _reference(start: object, source: str, name: str) -> None:
         raise ProblemRefused(f"the reference fails in its runner: {failure.detail}") from None
 
 
-def _empty_window(session: Session) -> float:
+def empty_window(session: Session) -> float:
     """Microseconds a window takes with a model that does nothing: what can't be told from a call."""
     started = time.monotonic()
     runner = session.runner(Options(role="empty", warm_seconds=0.0))

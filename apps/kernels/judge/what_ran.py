@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apps.kernels.evaluation import Policy, Rejection
 from apps.kernels.jail import freeze as ice
@@ -13,6 +13,7 @@ from apps.kernels.judge.borrowed import borrowed
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
+from apps.kernels.judge.racing import empty_window
 from apps.kernels.judge.session import Session
 from apps.kernels.profile.sampling import PERIOD_NS, NoSampling, sampled
 
@@ -43,9 +44,22 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
         "source": evidence.source,
         "enough": evidence.total >= policy.ENOUGH,
     }
-    findings.rejections += [*_copies(observed.pid, seen), *policy.judge_evidence(evidence, session.request.policy)]
+    findings.rejections += [*_copies(observed.pid, seen), *_judged(session, evidence)]
     if findings.rejections:
         raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
+
+
+def _judged(session: Session, evidence: policy.Evidence) -> list[Rejection]:
+    """What the evidence shows; before it refuses anybody, how slow overheads are here at this very moment is measured."""
+    found = policy.judge_evidence(evidence, session.request.policy)
+    if not found:
+        return []
+    now = replace(evidence, slowness=max(evidence.slowness, _slowness(empty_window(session))))
+    return policy.judge_evidence(now, session.request.policy)
+
+
+def _slowness(window_us: float | None) -> float:
+    return min(5.0, max(1.0, (window_us or 0.0) / USUAL_WINDOW_US))
 
 
 @dataclass
@@ -112,7 +126,7 @@ def _evidence(session: Session, findings: Findings, seen: _Seen) -> policy.Evide
         seen.calls,
         PERIOD_NS / 1e9 if by_clock else seen.cpu_seconds / max(1, sum(kinds.values())),
         seen.source,
-        slowness=min(5.0, max(1.0, (findings.timing.window_us or 0.0) / USUAL_WINDOW_US)),
+        slowness=_slowness(findings.timing.window_us),
         products=products.allowed(products.pages(seen.addresses, seen.objects, seen.work), learned),
         seconds=seen.seconds,
         caller=policy.Caller(
