@@ -23,10 +23,14 @@ _FOR_TIME, _FOR_ONE_THREAD, _FOR_USAGE, _FOR_SAMPLES, _FOR_COUNTERS = 0.15, 0.2,
 
 @dataclass(frozen=True)
 class Running:
-    """Seconds a call with all threads and with one (None where there is but one), usage, samples, counters."""
+    """Seconds a call with all threads and with one, the ratio of both, usage, samples, counters.
+
+    One thread's are None where there is but one.
+    """
 
     seconds: float
     seconds_one_thread: float | None
+    scaling: float | None
     usage: UsagePerCall
     samples: Attribution | None
     counters: tuple[Metric, ...]
@@ -38,17 +42,13 @@ def measure_running(runner: ProfiledRunner, cores: int, seconds: float) -> Runni
     missing: list[Unavailable] = []
     one_call = max(runner.call(1), 1e-7)
     per_call = _time_a_call(runner, one_call, seconds * _FOR_TIME)
-    alone = None
+    alone = scaling = None
     if cores > 1:
-        runner.set_threads(1)
-        runner.call(1)
-        alone = _time_a_call(runner, per_call, seconds * _FOR_ONE_THREAD)
-        runner.set_threads(cores)
-        runner.call(1)
+        per_call, alone, scaling = _time_by_threads(runner, cores, per_call, seconds * _FOR_ONE_THREAD)
     usage = usage_per_call(runner, _calls_in(seconds * _FOR_USAGE, per_call))
     samples = _samples(runner, per_call, seconds * _FOR_SAMPLES, missing)
     counted = _counters(runner, _calls_in(seconds * _FOR_COUNTERS, per_call), missing)
-    return Running(per_call, alone, usage, samples, counted, tuple(missing))
+    return Running(per_call, alone, scaling, usage, samples, counted, tuple(missing))
 
 
 def running_metrics(running: Running, cores: int) -> tuple[Metric, ...]:
@@ -61,12 +61,11 @@ def running_metrics(running: Running, cores: int) -> tuple[Metric, ...]:
         metric("system_time_share", usage.system_share, "/proc stat"),
         metric("involuntary_switches_per_call", usage.involuntary_switches, "/proc status"),
     ]
-    if running.seconds_one_thread is not None:
-        scaling = running.seconds_one_thread / running.seconds
+    if running.seconds_one_thread is not None and running.scaling is not None:
         found += [
             metric("call_us_one_thread", 1e6 * running.seconds_one_thread, "profiling run"),
-            metric("scaling", scaling, "profiling run"),
-            metric("parallel_efficiency", scaling / cores, "profiling run"),
+            metric("scaling", running.scaling, "profiling run"),
+            metric("parallel_efficiency", running.scaling / cores, "profiling run"),
         ]
     if running.samples is not None and running.samples.total:
         found += [
@@ -81,6 +80,24 @@ def _time_a_call(runner: ProfiledRunner, estimate: float, budget: float) -> floa
     """The median over a few chunks of calls: one that was disturbed does not count."""
     calls = _calls_in(budget / _CHUNKS, estimate)
     return statistics.median(runner.call(calls) / calls for _ in range(_CHUNKS))
+
+
+def _time_by_threads(runner: ProfiledRunner, cores: int, estimate: float, budget: float) -> tuple[float, float, float]:
+    """Seconds a call on all cores and on one thread, in turn, and the median of the ratios of neighbours.
+
+    In turn, because a machine's other guests change its memory's speed from one tenth of a second to the next.
+    """
+    calls = _calls_in(budget / _CHUNKS, estimate)
+    pairs = []
+    for _ in range(_CHUNKS):
+        taken = []
+        for threads in (1, cores):
+            runner.set_threads(threads)
+            runner.call(1)
+            taken.append(runner.call(calls) / calls)
+        pairs.append(taken)
+    alone, together = (statistics.median(column) for column in zip(*pairs, strict=True))
+    return together, alone, statistics.median(one / both for one, both in pairs)
 
 
 def _calls_in(seconds: float, per_call: float) -> int:
