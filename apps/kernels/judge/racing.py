@@ -23,6 +23,7 @@ from apps.kernels.judge.session import Session
 from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, estimate
 
 GROUPS = 8
+MOST_GROUPS = 16  # where processes differ by more than their pairs do
 COMPILED_GROUPS = 3
 PAIRS = 30  # of a group, and of the first one, which shows how many the others want
 MOST_PAIRS = 120
@@ -47,7 +48,22 @@ class Race:
     empty_us: float | None = None
     block: int = 1
     checking: float = 0.0  # seconds that checking the last group's calls took
+    count: int = GROUPS
     retaken: list[float] = field(default_factory=list)  # what others took of the CPUs while the dropped groups ran
+
+    def groups_wanted(self, started: float) -> int:
+        """How many groups a full judgement that began at `started` (time.monotonic) takes, by what is known so far.
+
+        8; more, to 16, where the decision interval is still wide because processes differ (page placement, say), which no
+        number of pairs mends. It is their scatter that decides, not which side is ahead, and the time that is left.
+        """
+        done = len(self.groups)
+        if done < GROUPS:
+            return GROUPS
+        if done >= MOST_GROUPS or not statistics.wide([estimate(group) for group in self.groups]):
+            return done
+        each = (time.monotonic() - started) / done
+        return done + 1 if time.monotonic() - started + each < AIM_SECONDS else done
 
     @property
     def most_pairs(self) -> int:
@@ -80,11 +96,15 @@ def race(
     try:
         found.empty_us = empty_window(session)
         found.block = block_size(session, max(call_seconds - found.empty_us / 1e6, 1e-6))
-        count = GROUPS if session.full else 1
-        for index in range(count):
+        index, count = 0, GROUPS if session.full else 1
+        while index < count:
             session.tell("time", f"processes {index + 1} of {count}", index / count)
-            while not _take(session, findings, found, timer, index, count - index, then):
+            if not _take(session, findings, found, timer, index, count - index, then):
                 session.tell("time", f"processes {index + 1} of {count} again: others were busy", index / count)
+                continue
+            index += 1
+            if index == count:
+                count = found.count
     finally:
         timer.close()
 
@@ -124,7 +144,8 @@ def _take(
             found.retaken.append(group.others)
             return False
         found.groups.append(group)
-        if remaining == 1:
+        found.count = found.groups_wanted(session.started) if session.full else 1
+        if len(found.groups) >= found.count:
             then(group)
     return True
 
@@ -171,7 +192,7 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
         options = Options(role=role, source=source, placements=placements, warm_seconds=warm, seed=seed)
         against = name == "reference" and bool(session.request.against)
         fresh = against and not session.against_artefacts.tar
-        watched = name == "candidate" and (index == GROUPS - 1 or not session.full)
+        watched = name == "candidate" and (index >= GROUPS - 1 or not session.full)
         runners[name] = runner = session.runner(options, first=fresh or watched)
         runner.name = name
         if fresh:

@@ -115,6 +115,13 @@ def pairs_wanted(ratios: Sequence[float], groups: int, *, clear: float = 0.2, na
     return (1.2533 * sigma * t_quantile(groups - 1, DECISION_LEVEL) / narrow) ** 2 / groups
 
 
+def wide(estimates: Sequence[float], *, clear: float = 0.2, narrow: float = 0.015) -> bool:
+    """Whether groups scatter so much that the decision interval exceeds ±`narrow`, and all of it isn't beyond ±`clear`."""
+    low, high = interval_over_groups(estimates, DECISION_LEVEL)
+    beyond = low > math.log1p(clear) or high < -math.log1p(clear)
+    return (high - low) / 2 > narrow and not beyond
+
+
 def kind_of_call(seconds: float) -> str:
     """The kind of call that a margin is calibrated for: how long one takes."""
     for name, bound in (("under 0.1 ms", 1e-4), ("under 1 ms", 1e-3), ("under 10 ms", 1e-2), ("under 100 ms", 0.1)):
