@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 import statistics as plain_statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +50,12 @@ class Race:
     block: int = 1
     checking: float = 0.0  # seconds that checking the last group's calls took
     count: int = GROUPS
+    coin: int = field(default_factory=lambda: secrets.randbelow(2))  # who is started first in the first group
     retaken: list[float] = field(default_factory=list)  # what others took of the CPUs while the dropped groups ran
+
+    def note(self, text: str | None) -> None:
+        """Something to say with the times, once."""
+        self.notes += [text] if text and text not in self.notes else []
 
     def groups_wanted(self, started: float) -> int:
         """How many groups a full judgement that began at `started` (time.monotonic) takes, by what is known so far.
@@ -199,17 +205,12 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
             session.against_artefacts = runner.built
 
     try:
-        request = session.request
-        start("candidate", "candidate", request.candidate)
-        if request.against:
-            start("reference", "candidate", request.against)
-        else:
-            _reference(start, session.problem_source, "reference")
-        if session.full and not request.against:
-            _reference(start, session.problem_source, "second reference")
-            if index < COMPILED_GROUPS:
-                note = compiled.start(session, runners, placements, seed, WARM_SECONDS)
-                found.notes += [note] if note and note not in found.notes else []
+        starts = _starts(session, start)
+        if session.full and index < COMPILED_GROUPS and not session.request.against:
+            starts.append(lambda: found.note(compiled.start(session, runners, placements, seed, WARM_SECONDS)))
+        # whoever starts first gets other pages of memory: each is first in every second group
+        for begin in starts if (index + found.coin) % 2 else reversed(starts):
+            begin()
         session.spend("starting runners", started)
         yield Group(runners, found.block)
     finally:
@@ -219,8 +220,20 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
             session.oracle.set_state()
 
 
-def _reference(start: object, source: str, name: str) -> None:
-    assert callable(start)
+def _starts(session: Session, start: Callable[[str, str, str], None]) -> list[Callable[[], None]]:
+    """What is to be started in each group, but for torch.compile's."""
+    request, source = session.request, session.problem_source
+    starts: list[Callable[[], None]] = [lambda: start("candidate", "candidate", request.candidate)]
+    if request.against:
+        against = request.against
+        return [*starts, lambda: start("reference", "candidate", against)]
+    starts.append(lambda: _reference(start, source, "reference"))
+    if session.full:
+        starts.append(lambda: _reference(start, source, "second reference"))
+    return starts
+
+
+def _reference(start: Callable[[str, str, str], None], source: str, name: str) -> None:
     try:
         start(name, "reference", source)
     except CandidateFailed as failure:
