@@ -60,11 +60,18 @@ class RooflineChart:
 
 
 def speedup_chart(versions: Sequence[Measured], compiled: float | None, best: int | None) -> SpeedupChart:
-    """The chart of a run; `best` is the number of the version that leads."""
-    points, top = [], 1.0
+    """The chart of a run; `best` is the number of the version that leads.
+
+    From that version on the line stays with it: a later one that shows more, but did not take the lead, was not better
+    (a quick look at it stands beside the leader's judgement in full).
+    """
+    points, top, led = [], 1.0, False
     for one in versions:
         row = one.measurement
-        top = max(top, one.ratio or 0.0)
+        if one.version.number == best:
+            top, led = one.ratio or top, True
+        elif not led:
+            top = max(top, one.ratio or 0.0)
         points.append(
             SpeedupPoint(
                 name=one.name,
