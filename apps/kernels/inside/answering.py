@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from apps.kernels.plain import Plain
 if TYPE_CHECKING:
     from apps.kernels.inside.oracle import Oracle
 
-NUDGES = 2  # random changes of the inputs that show which elements lie at a discontinuity
-NUDGE = 8  # how large they are, in units in the last place
+NUDGES = 2  # random changes of the inputs, each also the other way round, show which elements lie at a discontinuity
+NUDGE = (
+    64  # how large they are, in units in the last place: well beyond what another order of summing moves a result by
+)
 
 
 @dataclass
@@ -116,8 +119,8 @@ def _jumps(
     eps = max((torch.finfo(t.dtype).eps for t in tensors if t.is_floating_point()), default=2.0**-23)
     far = min(NUDGE * eps, max(eps, NUDGE * 2.0**-23))  # of the shorter types one unit is far enough
     near = max(oracle.near, outputs.NEAR_ULPS * eps)
-    for seed in range(NUDGES):
-        moved = nudged(oracle, tensors, far, seed)
+    for seed, change in itertools.product(range(NUDGES), (far, -far)):
+        moved = nudged(oracle, tensors, change, seed)
         for mask, before, after in zip(found, exact, moved, strict=True):
             if mask is not None:
                 mask |= outputs.jumped(before, after, near)
