@@ -90,7 +90,7 @@ def race(
 
     When all is timed, `watch` gets the last group's candidate, warm and still frozen, for what remains to be seen.
     """
-    found = Race()
+    found = Race(count=GROUPS if session.full else 1)
     session.contents.draw_all()
     timer = Timer(session)
 
@@ -102,15 +102,11 @@ def race(
     try:
         found.empty_us = empty_window(session)
         found.block = block_size(session, max(call_seconds - found.empty_us / 1e6, 1e-6))
-        index, count = 0, GROUPS if session.full else 1
-        while index < count:
-            session.tell("time", f"processes {index + 1} of {count}", index / count)
-            if not _take(session, findings, found, timer, index, count - index, then):
-                session.tell("time", f"processes {index + 1} of {count} again: others were busy", index / count)
-                continue
-            index += 1
-            if index == count:
-                count = found.count
+        while (done := len(found.groups)) < found.count:
+            session.tell("time", f"processes {done + 1} of {found.count}", done / found.count)
+            if not _take(session, findings, found, timer, then):
+                again = f"processes {done + 1} of {found.count} again: others were busy"
+                session.tell("time", again, done / found.count)
     finally:
         timer.close()
 
@@ -127,8 +123,6 @@ def _take(
     findings: Findings,
     found: Race,
     timer: Timer,
-    index: int,
-    remaining: int,
     then: Callable[[Group], None],
 ) -> bool:
     """Time one group; whether it counts. `then` gets the last one while it is warm and frozen.
@@ -136,6 +130,8 @@ def _take(
     A group counts or is taken again by what else ran on the CPUs meanwhile, never by what it measured.
     """
     begun = time.monotonic()
+    index = len(found.groups)
+    remaining = found.count - index
     with _group(session, findings, found, index) as group:
         # a second a group at least; more where starting processes has left more of the aim
         spent = time.monotonic() - begun
@@ -150,7 +146,8 @@ def _take(
             found.retaken.append(group.others)
             return False
         found.groups.append(group)
-        found.count = found.groups_wanted(session.started) if session.full else 1
+        if session.full:
+            found.count = found.groups_wanted(session.started)
         if len(found.groups) >= found.count:
             then(group)
     return True
