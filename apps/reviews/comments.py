@@ -2,13 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.db import transaction
 from django.utils import timezone
 
 from apps.people.models import Person
 from apps.people.refusals import Refused
 from apps.reviews import decisions
-from apps.reviews.models import Comment, DecisionKind, Proposal, Revision
+from apps.reviews.models import Comment, DecisionKind, Proposal, Revision, Side
+from apps.runs.models import Version
+
+REFERENCE = "reference"
+
+
+@dataclass(frozen=True)
+class OldSide:
+    """What the lines of a comment belong to where they are not the proposal's: a version, or the reference (None)."""
+
+    version: Version | None
+
+    @property
+    def key(self) -> str:
+        """As forms and REST name it: `RUN.NUMBER`, or `reference`."""
+        return f"{self.version.run_id}.{self.version.number}" if self.version is not None else REFERENCE
+
+    @property
+    def name(self) -> str:
+        """As people read it."""
+        return f"run {self.version.run_id} v{self.version.number}" if self.version is not None else "the reference"
+
+    @classmethod
+    def named(cls, key: str) -> OldSide:
+        """The text with that key. Raises `Refused`."""
+        if key == REFERENCE:
+            return cls(None)
+        run, _, number = key.partition(".")
+        found = None
+        if run.isdecimal() and number.isdecimal() and len(key) < 20:
+            found = Version.objects.select_related("run").filter(run_id=int(run), number=int(number)).first()
+        if found is None:
+            raise Refused(f"There is no version {key[:40]!r} to comment on. Name it RUN.NUMBER, or reference.", "base")
+        return cls(found)
 
 
 def write(
@@ -17,12 +52,13 @@ def write(
     text: str,
     *,
     lines: tuple[int, int] | None = None,
+    old: OldSide | None = None,
     parent: int | None = None,
     revision: int | None = None,
 ) -> Comment:
     """Keep a draft: on `lines` (first and last, from 1) of a revision (the latest), on the whole, or in reply.
 
-    Raises `Refused`.
+    With `old` they are lines of the text that the revision was compared with. Raises `Refused`.
     """
     text = _text(text)
     with transaction.atomic():
@@ -33,10 +69,11 @@ def write(
                 proposal=proposal, revision=thread.revision, parent=thread, text=text, by=person
             )
         about = _revision(proposal, revision)
-        first, last = _lines(about, lines) if lines else (None, None)
-        return Comment.objects.create(
-            proposal=proposal, revision=about, first_line=first, last_line=last, text=text, by=person
-        )
+        comment = Comment(proposal=proposal, revision=about, text=text, by=person)
+        if lines:
+            _place(comment, lines, old)
+        comment.save()
+        return comment
 
 
 def rewrite(comment_id: int, person: Person, text: str) -> Comment:
@@ -115,12 +152,17 @@ def _revision(proposal: Proposal, number: int | None) -> Revision:
     return found
 
 
-def _lines(revision: Revision, lines: tuple[int, int]) -> tuple[int, int]:
+def _place(comment: Comment, lines: tuple[int, int], old: OldSide | None) -> None:
+    """Put the comment on lines that are there."""
     first, last = lines
-    count = len(revision.version.source.splitlines())
+    if old is not None:
+        if old.version is not None and old.version.run.problem_id != comment.proposal.problem_id:
+            raise Refused(f"{old.key} is a version of another problem: nothing here is compared with it.", "base")
+        comment.side, comment.base = Side.OLD, old.version
+    count = len(comment.about.splitlines())
     if not 1 <= first <= last <= count:
         raise Refused(f"Lines go from 1 to {count}, the first before the last; {first} to {last} does not.", "lines")
-    return first, last
+    comment.first_line, comment.last_line = first, last
 
 
 def _own_draft(comment_id: int, person: Person) -> Comment:

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.hosts.models import Device
-from apps.reviews.append_only import AppendOnly, AppendOnlyRows
+from apps.people.append_only import AppendOnly, AppendOnlyRows
 from apps.runs.models import Measurement, Problem, Sizing, Version
 
 PERSON = settings.AUTH_USER_MODEL
@@ -118,15 +118,25 @@ class Revision(AppendOnly):
         return f"revision {self.number}"
 
 
-class Comment(models.Model):
-    """What a person says of a proposal, of lines of a revision, or in reply. Its author's alone until `published_at`.
+class Side(models.TextChoices):
+    """Which text of a diff a comment's lines are lines of."""
 
-    Lines are counted from 1 in the revision's source. A thread is a comment without `parent` and its replies.
+    NEW = "new", "what is proposed"
+    OLD = "old", "what it was compared with"
+
+
+class Comment(models.Model):
+    """What a person says of a proposal, of lines, or in reply. Its author's alone until `published_at`.
+
+    Lines are counted from 1: on the new side in the revision's source, on the old side in that of `base` (the problem's
+    reference where it is empty). A thread is a comment without `parent` and its replies.
     """
 
     proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, related_name="comments")
     revision = models.ForeignKey(Revision, on_delete=models.PROTECT, related_name="comments")
     parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="replies")
+    side = models.CharField(max_length=3, choices=Side, default=Side.NEW)
+    base = models.ForeignKey(Version, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     first_line = models.PositiveIntegerField(null=True, blank=True)
     last_line = models.PositiveIntegerField(null=True, blank=True)
     text = models.TextField()
@@ -146,6 +156,18 @@ class Comment(models.Model):
     def is_draft(self) -> bool:
         """Whether its author alone sees it."""
         return self.published_at is None
+
+    @property
+    def is_on_old_side(self) -> bool:
+        """Whether it is about lines of what the proposal was compared with."""
+        return self.side == Side.OLD
+
+    @property
+    def about(self) -> str:
+        """The text that its lines are lines of."""
+        if not self.is_on_old_side:
+            return self.revision.version.source
+        return self.base.source if self.base is not None else self.proposal.problem.source
 
 
 class DecisionKind(models.TextChoices):

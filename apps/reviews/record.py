@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from apps.kernels.plain import Plain
+from apps.reviews.comments import OldSide
 from apps.reviews.models import Comment, Decision, Proposal, Revision
 from apps.runs.wire import instant
 
 
 @dataclass(frozen=True)
 class Said:
-    """A published comment; `lines` are the first and last of its revision's source, `reply_to` a comment's id."""
+    """A published comment; `lines` are the first and last of its revision's source, or of `base` (RUN.NUMBER or
+    reference), which it was compared with; `reply_to` is a comment's id."""
 
     id: int
     revision: int
@@ -22,6 +24,7 @@ class Said:
     at: str | None
     text: str
     resolved_by: str | None
+    base: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,9 @@ class Record:
 
 def record_of(proposal: Proposal) -> Record:
     """The record of a proposal as everybody may read it: drafts are not in it."""
-    comments = proposal.comments.filter(published_at__isnull=False).select_related("by", "revision", "resolved_by")
+    comments = proposal.comments.filter(published_at__isnull=False).select_related(
+        "by", "revision", "resolved_by", "base"
+    )
     return Record(
         proposal=proposal.pk,
         problem=proposal.problem.title,
@@ -106,9 +111,9 @@ def _decided(row: Decision) -> Decided:
 def _said(row: Comment) -> Said:
     lines = (row.first_line, row.last_line) if row.first_line and row.last_line else None
     resolved = str(row.resolved_by) if row.resolved_by else None
-    return Said(
-        row.pk, row.revision.number, lines, row.parent_id, str(row.by), _at(row.published_at), row.text, resolved
-    )
+    base = OldSide(row.base).key if row.is_on_old_side else None
+    said = (row.parent_id, str(row.by), _at(row.published_at), row.text, resolved, base)
+    return Said(row.pk, row.revision.number, lines, *said)
 
 
 def _at(moment: datetime | None) -> str | None:

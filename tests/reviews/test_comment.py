@@ -6,8 +6,10 @@ import pytest
 
 from apps.people.refusals import Refused
 from apps.reviews import comments, proposing, votes
-from apps.reviews.models import Comment, Proposal, Revision
-from apps.reviews.presentation.threads import carried, threads_of
+from apps.reviews.comments import OldSide
+from apps.reviews.models import Comment, Proposal, Revision, Side
+from apps.reviews.presentation.threads import Place, carried, threads_of
+from tests.pages import factories
 from tests.reviews.conftest import Judged, Team, signed_in_as
 
 
@@ -89,9 +91,91 @@ def test_a_comment_follows_its_lines_into_a_new_version(team: Team, judged: Judg
     proposal.refresh_from_db()
     shown = Revision.objects.select_related("version").get(pk=revision.pk)
     first, second = threads_of(proposal, shown, team.engineer)
-    assert first.last == line_of(judged.better.source, "class ModelNew") != kept
-    assert (second.outdated, second.last) == (True, None)
+    now = line_of(judged.better.source, "class ModelNew")
+    assert first.place == Place(Side.NEW, now, now)
+    assert now != kept
+    assert second.place is None
     assert "#pragma omp" in second.excerpt
+    page = signed_in_as(team.engineer).get(f"{proposal.get_absolute_url()}?view=code").content.decode()
+    assert f"?rev=1#c{second.root.pk}" in page
+    # Held against the revision it was written on, its line is among those that went.
+    _, second = threads_of(proposal, shown, team.engineer, judged.faster.source)
+    assert second.place == Place(Side.OLD, gone, gone)
+
+
+@pytest.fixture
+def on_removed(team: Team, judged: Judged, proposal: Proposal) -> Comment:
+    """What somebody says of two lines that the version removed from its parent."""
+    line = len(judged.quick.source.splitlines())
+    fields = {"first": line - 1, "last": line, "base": f"{judged.run.pk}.1", "revision": 1, "now": 1}
+    post(team.reviewer, proposal, do="comment", text="Why did this go?", **fields)
+    return Comment.objects.get(text="Why did this go?")
+
+
+def test_lines_that_were_removed_can_be_commented_on(
+    team: Team, judged: Judged, proposal: Proposal, on_removed: Comment
+) -> None:
+    line = len(judged.quick.source.splitlines())
+    assert (on_removed.side, on_removed.base, on_removed.last_line) == ("old", judged.quick, line)
+    client, address = signed_in_as(team.engineer), proposal.get_absolute_url()
+    for view in ("split", "unified"):
+        page = client.get(f"{address}?view={view}").content.decode()
+        shown = page[page.index(f'id="O{line}"') :]
+        assert f"Comment on removed line {line}" in shown
+        assert shown.index("Why did this go?") < shown.index("</section>"), "below its line, not in the conversation"
+        assert f"on removed lines {line - 1}–{line} of run {judged.run.pk} v1" in shown
+    whole = client.get(f"{address}?view=code").content.decode()
+    talk = whole[whole.index('id="review-talk"') :]
+    assert "which is not what is shown here" in talk
+    there = f"?rev=1&amp;view=split&amp;base={judged.run.pk}.1#c{on_removed.pk}"
+    assert there in talk
+    assert f'id="O{line}"' in client.get(address + there.replace("&amp;", "&").partition("#")[0]).content.decode()
+
+
+def test_a_comment_on_removed_lines_after_a_new_version(
+    team: Team, judged: Judged, proposal: Proposal, on_removed: Comment
+) -> None:
+    proposing.revise(proposal.pk, team.engineer, judged.better)
+    proposal.refresh_from_db()
+    client, address = signed_in_as(team.engineer), proposal.get_absolute_url()
+    page = client.get(address).content.decode()
+    assert f"base={judged.run.pk}.1#c{on_removed.pk}" in page, "v3 has another parent: it says where it belongs"
+    assert f'<option value="{judged.run.pk}.1"' in page, "and that text can be chosen"
+    against = client.get(f"{address}?base={judged.run.pk}.1").content.decode()
+    assert against.index(f'id="c{on_removed.pk}"') < against.index('id="review-talk"')
+
+
+def test_a_composer_for_a_removed_line_keeps_which_text_it_is_of(
+    team: Team, judged: Judged, proposal: Proposal
+) -> None:
+    client, address = signed_in_as(team.reviewer), proposal.get_absolute_url()
+    form = client.get(f"{address}composer/?at=o3&base={judged.run.pk}.1&rev=1").content.decode()
+    assert f'name="base" value="{judged.run.pk}.1"' in form
+    assert client.get(f"{address}composer/?at=o3&base=999.1&rev=1").status_code == 404
+    last = len(judged.quick.source.splitlines())
+    plain = client.get(f"{address}?at=o{last}").content.decode()
+    assert f'name="base" value="{judged.run.pk}.1"' in plain, "the same without a script"
+
+
+def test_removed_lines_over_rest(team: Team, judged: Judged, proposal: Proposal) -> None:
+    client, address = signed_in_as(team.reviewer), f"/api/v1/reviews/{proposal.pk}/comments/"
+
+    def write(**fields: object):  # type: ignore[no-untyped-def]
+        return client.post(address, {"text": "hm", "side": "old", **fields}, content_type="application/json")
+
+    said = write(base="reference", first_line=1, publish=True).json()
+    assert (said["side"], said["base"], said["first_line"], said["last_line"]) == ("old", "reference", 1, 1)
+    assert client.get(f"/api/v1/reviews/{proposal.pk}/").json()["record"]["comments"][0]["base"] == "reference"
+    assert "no version" in write(first_line=1).json()["message"]
+    assert "Lines go from 1 to" in write(base="reference", first_line=9999).json()["message"]
+    assert "first_line" in write(base="reference").json()["message"]
+
+
+def test_a_version_of_another_problem_is_no_old_side(team: Team, judged: Judged, proposal: Proposal) -> None:
+    other = factories.ProblemFactory.create()
+    type(judged.run).objects.filter(pk=judged.run.pk).update(problem=other)
+    with pytest.raises(Refused, match="another problem"):
+        comments.write(proposal.pk, team.reviewer, "x", lines=(1, 1), old=OldSide.named(f"{judged.run.pk}.1"))
 
 
 def test_lines_carried_from_one_text_to_another() -> None:

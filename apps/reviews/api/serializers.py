@@ -10,7 +10,8 @@ from rest_framework import serializers
 
 from apps.hosts.models import Device
 from apps.people.models import Person
-from apps.reviews.models import AcceptedKernel, Check, Comment, Proposal
+from apps.reviews.comments import OldSide
+from apps.reviews.models import AcceptedKernel, Check, Comment, Proposal, Side
 from apps.runs.models import Problem, Version
 
 
@@ -85,9 +86,14 @@ class NewAsk(serializers.Serializer[Any]):
 
 
 class NewComment(serializers.Serializer[Any]):
-    """A comment: on lines, on the whole, or in reply. It stays a draft until the vote unless `publish`."""
+    """A comment: on lines, on the whole, or in reply. It stays a draft until the vote unless `publish`.
+
+    Lines are the proposed source's; with `side` old they are those of `base`: RUN.NUMBER, or reference.
+    """
 
     text = serializers.CharField()
+    side = serializers.ChoiceField(Side.values, default=Side.NEW.value)
+    base = serializers.CharField(default=None, allow_null=True)
     first_line = serializers.IntegerField(default=None, allow_null=True)
     last_line = serializers.IntegerField(default=None, allow_null=True)
     revision = serializers.IntegerField(default=None, allow_null=True)
@@ -103,20 +109,26 @@ class ChangedComment(serializers.Serializer[Any]):
 
 
 class CommentSerializer(serializers.ModelSerializer[Comment]):
-    """A comment. Drafts are shown to their author alone."""
+    """A comment. Drafts are shown to their author alone. `base` (RUN.NUMBER or reference) is what lines of the old side
+    are lines of, null on the new side."""
 
     by = serializers.StringRelatedField[Person]()
     revision = serializers.IntegerField(source="revision.number")
     reply_to = serializers.IntegerField(source="parent_id", allow_null=True)
     resolved_by = serializers.StringRelatedField[Person]()
+    base = serializers.SerializerMethodField()
     draft = serializers.BooleanField(source="is_draft")
 
     class Meta:
         model = Comment
         fields = (
-            "id", "revision", "first_line", "last_line", "reply_to", "text", "by", "draft", "written_at", "published_at",
-            "resolved_by", "resolved_at",
+            "id", "revision", "side", "base", "first_line", "last_line", "reply_to", "text", "by", "draft", "written_at",
+            "published_at", "resolved_by", "resolved_at",
         )  # fmt: skip
+
+    def get_base(self, comment: Comment) -> str | None:
+        """What the old side is."""
+        return OldSide(comment.base).key if comment.is_on_old_side else None
 
 
 class NewVote(serializers.Serializer[Any]):

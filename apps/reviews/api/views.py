@@ -28,7 +28,7 @@ from apps.reviews.export import fetching
 from apps.reviews.export.bundle import bundle
 from apps.reviews.export.contents import contents_of
 from apps.reviews.export.standalone import standalone
-from apps.reviews.models import AcceptedKernel, Comment, Proposal
+from apps.reviews.models import AcceptedKernel, Comment, Proposal, Side
 from apps.reviews.presentation.queue import waiting_for
 from apps.reviews.record import record_of
 from apps.runs.api.serializers import JobTicket, MeasurementSerializer
@@ -179,7 +179,7 @@ class CommentViews(AskingViews):
     def list(self, request: Request, review_pk: str) -> Response:
         """What is published, and one's own drafts."""
         proposal = self._proposal(review_pk)
-        found = proposal.comments.select_related("by", "revision", "resolved_by")
+        found = proposal.comments.select_related("by", "revision", "resolved_by", "base")
         mine = [one for one in found if not one.is_draft or one.by_id == self.person.pk]
         return Response(shapes.CommentSerializer(mine, many=True).data)
 
@@ -196,6 +196,7 @@ class CommentViews(AskingViews):
             self.person,
             fields["text"],
             lines=lines,
+            old=self._old_side(fields, lines),
             parent=fields["reply_to"],
             revision=fields["revision"],
         )
@@ -220,6 +221,13 @@ class CommentViews(AskingViews):
         """Throw one's own draft away."""
         comments.discard(self._comment(review_pk, pk).pk, self.person)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _old_side(self, fields: dict[str, Any], lines: tuple[int, int] | None) -> comments.OldSide | None:
+        if fields["side"] == Side.NEW:
+            return None
+        if lines is None:
+            raise Refused("A side has lines: give first_line.", "first_line")
+        return comments.OldSide.named(fields["base"] or "")
 
     def _proposal(self, pk: str) -> Proposal:
         return get_object_or_404(Proposal, pk=pk)

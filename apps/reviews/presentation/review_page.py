@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from apps.people.models import Person
 from apps.people.permissions import Action, may
 from apps.reviews import accepting, duels, evidence, proposing, votes
-from apps.reviews.models import VOTES, AcceptedKernel, Decision, DecisionKind, Duel, Proposal, Revision
+from apps.reviews.comments import OldSide
+from apps.reviews.models import VOTES, AcceptedKernel, Decision, DecisionKind, Duel, Proposal, Revision, Side
 from apps.reviews.presentation.threads import Thread
 from apps.runs.models import Measurement, Version
 from apps.runs.presentation import figures, version_page
@@ -20,11 +21,15 @@ _NEAR = 1.0
 
 @dataclass(frozen=True)
 class Base:
-    """Something the proposed text can be held against: its key in the address, its name, its text."""
+    """Something the proposed text can be held against: its key in the address, its name, its text.
+
+    `old` is the text as a comment on it keeps it: what `accepted` or `parent` means may change.
+    """
 
     key: str
     title: str
     source: str
+    old: OldSide
 
 
 @dataclass(frozen=True)
@@ -80,23 +85,34 @@ def offers(proposal: Proposal, person: Person, tally: votes.Tally) -> Offers:
 
 
 def bases(proposal: Proposal, shown: Revision, accepted: AcceptedKernel | None) -> list[Base]:
-    """What the shown revision can be compared with: the accepted kernel, parent, reference, other revisions."""
+    """What the shown revision can be compared with: the accepted kernel, parent, reference, other revisions, and every
+    other version that somebody commented on as the old side."""
     version = shown.version
     found = []
     if accepted is not None and accepted.digest != shown.digest:
-        found.append(Base("accepted", f"accepted {_name(accepted.version)}", accepted.version.source))
+        found.append(_base("accepted", "accepted {}", accepted.version))
     if version.parent is not None:
-        found.append(Base("parent", f"its parent v{version.parent.number}", version.parent.source))
-    found.append(Base("reference", "the reference", proposal.problem.source))
+        found.append(_base("parent", f"its parent v{version.parent.number}", version.parent))
+    found.append(Base("reference", "the reference", proposal.problem.source, OldSide(None)))
     others = proposal.revisions.exclude(pk=shown.pk).select_related("version")
-    found += [
-        Base(f"r{one.number}", f"revision {one.number} ({_name(one.version)})", one.version.source) for one in others
-    ]
+    found += [_base(f"r{one.number}", f"revision {one.number} ({{}})", one.version) for one in others]
+    here = {one.old for one in found}
+    talked = proposal.comments.filter(side=Side.OLD, base__isnull=False).select_related("base").order_by("base_id")
+    for old in dict.fromkeys(OldSide(comment.base) for comment in talked):
+        if old.version is not None and old not in here:
+            found.append(_base(old.key, "{}", old.version))
     return found
 
 
-def _name(version: Version) -> str:
-    return f"run {version.run_id} v{version.number}"
+def _base(key: str, title: str, version: Version) -> Base:
+    old = OldSide(version)
+    return Base(key, title.format(old.name), version.source, old)
+
+
+def chosen_base(choices: Sequence[Base], key: str) -> Base:
+    """The choice with that key, or the one that is the same text as `RUN.NUMBER` names; else the first."""
+    named = (one for one in choices if key in (one.key, one.old.key))
+    return next(named, choices[0])
 
 
 def tiles(one: Measured, accepted: AcceptedKernel | None) -> list[Tile]:

@@ -15,6 +15,7 @@ from apps.people.models import Person
 from apps.people.permissions import Action
 from apps.people.refusals import Refused
 from apps.reviews import accepting, comments, duels, proposing, votes
+from apps.reviews.comments import OldSide
 from apps.reviews.models import Proposal
 from apps.reviews.presentation import review_page
 from apps.reviews.views.review import get
@@ -50,6 +51,7 @@ def _comment(request: HttpRequest, proposal: Proposal, person: Person) -> str:
         person,
         given.get("text", ""),
         lines=(int(first), int(last)) if first else None,
+        old=OldSide.named(given["base"]) if first and given.get("base") else None,
         parent=int(parent) if parent.isdecimal() else None,
         revision=int(given["revision"]) if given.get("revision", "").isdecimal() else None,
     )

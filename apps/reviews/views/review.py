@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from apps.people.asking import person_who_may
 from apps.people.permissions import Action
+from apps.people.refusals import Refused
 from apps.reviews import duels, evidence, proposing, votes
-from apps.reviews.models import Proposal, Revision
+from apps.reviews.comments import OldSide
+from apps.reviews.models import Proposal, Revision, Side
 from apps.reviews.presentation import chips, code_view, review_page
+from apps.reviews.presentation.code_view import Spot
+from apps.reviews.presentation.review_page import Base
 from apps.reviews.presentation.threads import Thread, threads_of
 from apps.runs.presentation import charts, launch_page, metrics, version_page
 from apps.runs.presentation.measured import Measured
@@ -26,14 +30,18 @@ TABS = (
 
 
 def review(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page. `rev` in the address shows an earlier revision, `base` what it is compared with, `at` a line to comment on."""
+    """The page. `rev` in the address shows an earlier revision, `base` what it is compared with, `at` a line to comment on
+    (`o12`: of the old side)."""
     proposal = get(request, pk)
     person = person_who_may(request, Action.VIEW, proposal)
     shown = _shown(request, proposal)
     accepted = review_page.accepted_now(proposal)
     one = review_page.judged(shown, proposal)
     tally = votes.tally(proposal)
-    threads = threads_of(proposal, shown, person)
+    bases = review_page.bases(proposal, shown, accepted)
+    base, view = review_page.chosen_base(bases, request.GET.get("base", "")), _view(request)
+    threads = threads_of(proposal, shown, person, None if view == "code" else base.source)
+    nothing_shown = view != "code" and base.source.splitlines() == shown.version.source.splitlines()
     tab = request.GET.get("tab", "code")
     before = review_page.seen_before(proposal, person)
     context = {
@@ -53,7 +61,9 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
         "tabs": TABS,
         "offers": review_page.offers(proposal, person, tally),
         "threads": threads,
-        "general": [thread for thread in threads if thread.last is None],
+        "general": [thread for thread in threads if thread.place is None or nothing_shown],
+        "bases": bases,
+        "base": base,
         "unresolved": review_page.unresolved(threads),
         "drafts": proposal.comments.filter(by=person, published_at=None).count(),
         "before": before,
@@ -68,13 +78,15 @@ def review(request: HttpRequest, pk: int) -> HttpResponse:
         "kernel": getattr(proposal, "kernel", None),
         "stamp": review_page.stamp(proposal),
     }
-    return render(request, "reviews/review.html", context | _of_tab(request, context, proposal, one))
+    return render(request, "reviews/review.html", context | _of_tab(request, context, proposal, one, view))
 
 
-def _of_tab(request: HttpRequest, context: dict[str, Any], proposal: Proposal, one: Measured) -> dict[str, Any]:
+def _of_tab(
+    request: HttpRequest, context: dict[str, Any], proposal: Proposal, one: Measured, view: str
+) -> dict[str, Any]:
     match context["tab"]:
         case "code":
-            return _code(request, proposal, context["shown"], context["accepted"], one, context["threads"])
+            return _code(request, view, context["base"], context["shown"], one, context["threads"])
         case "profile":
             return {
                 "bars": version_page.speed_of_light(one.evaluation),
@@ -88,36 +100,44 @@ def _of_tab(request: HttpRequest, context: dict[str, Any], proposal: Proposal, o
     return {}
 
 
-def _code(
-    request: HttpRequest, proposal: Proposal, shown: Revision, accepted: Any, one: Measured, threads: list[Thread]
-) -> dict[str, Any]:
-    choices = review_page.bases(proposal, shown, accepted)
-    base = next((choice for choice in choices if choice.key == request.GET.get("base", "")), choices[0])
+def _view(request: HttpRequest) -> str:
     view = request.GET.get("view", "split")
-    view = view if view in dict(code_view.VIEWS) else "split"
-    at = request.GET.get("at", "")
-    composing = int(at) if at.isdecimal() and len(at) < 7 else None
+    return view if view in dict(code_view.VIEWS) else "split"
+
+
+def _code(
+    request: HttpRequest, view: str, base: Base, shown: Revision, one: Measured, threads: list[Thread]
+) -> dict[str, Any]:
+    composing = Spot.read(request.GET.get("at", ""))
     source = shown.version.source
     if view == "code":
         remarks = one.evaluation.profile.remarks if one.evaluation else ()
         seen = code_view.whole(source, remarks, threads, composing)
     else:
         seen = code_view.compared(base.source, source, view, threads, composing)
-    return {"bases": choices, "base": base, "code": seen, "views": code_view.VIEWS, "composing": composing}
+    return {"code": seen, "views": code_view.VIEWS}
 
 
 def composer(request: HttpRequest, pk: int) -> HttpResponse:
     """The form for a comment on a line, to be put below it."""
     proposal = get(request, pk)
     person_who_may(request, Action.COMMENT, proposal)
-    line = request.GET.get("at", "")
+    spot = Spot.read(request.GET.get("at", "")) or Spot(Side.NEW, 1)
     context = {
         "proposal": proposal,
         "shown": _shown(request, proposal),
-        "line": int(line) if line.isdecimal() and len(line) < 7 else 1,
+        "spot": spot,
+        "old": _old_side(request) if spot.side == Side.OLD else None,
         "back": getattr(request, "htmx", None) and request.htmx.current_url_abs_path,  # type: ignore[attr-defined]
     }
     return render(request, "reviews/composer.html", context)
+
+
+def _old_side(request: HttpRequest) -> OldSide:
+    try:
+        return OldSide.named(request.GET.get("base", ""))
+    except Refused as refusal:
+        raise Http404(refusal.message) from refusal
 
 
 def pulse(request: HttpRequest, pk: int) -> HttpResponse:
