@@ -29,18 +29,21 @@ log = logging.getLogger(__name__)
 class Judgement:
     """What the looks so far have shown, kept apart from clocks and sockets so that it can be tried out.
 
-    `unreachable_since` and `starving_since` are seconds on the caller's clock, None while all is well.
+    `unreachable_since` and `starving_since` are seconds on the caller's clock, None while all is well. `idle` is how long
+    messages were seen to wait: 0 at the first look that sees one, which may just be on its way.
     """
 
     unreachable_since: float | None = None
     starving_since: float | None = None
     taken: int = 0
+    idle: float = 0.0
 
     def look(self, now: float, *, reachable: bool, waiting: int, taken: int, free: bool) -> str | None:
         """Take in one look; why the worker should leave, or None.
 
         `waiting` are messages nobody took, `taken` counts those this worker ever took, `free` whether it could take one.
         """
+        self.idle = 0.0
         if not reachable:
             self.starving_since = None
             self.unreachable_since = now if self.unreachable_since is None else self.unreachable_since
@@ -51,8 +54,10 @@ class Judgement:
             self.starving_since, self.taken = None, taken
             return None
         self.starving_since = now if self.starving_since is None else self.starving_since
-        idle = now - self.starving_since
-        return f"{waiting} messages wait and none was taken for {idle:.0f} s" if idle >= STARVED_SECONDS else None
+        self.idle = now - self.starving_since
+        if self.idle < STARVED_SECONDS:
+            return None
+        return f"{waiting} messages wait and none was taken for {self.idle:.0f} s"
 
 
 def leave(why: str) -> None:
@@ -108,7 +113,7 @@ class Watchdog:
         facts["pid"] = os.getpid()
         if not self._reachable:
             return Health(self.process, ok=False, detail="the broker does not answer", facts=facts)
-        if self._judgement.starving_since is not None:
+        if self._judgement.idle > 0:
             return Health(self.process, ok=False, detail="work waits and is not taken", facts=facts)
         return Health(self.process, ok=True, facts=facts)
 

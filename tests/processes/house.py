@@ -80,11 +80,16 @@ class House:
 
     def wait_whole(self) -> None:
         """Until every process runs and says that it does its part."""
-        wait_until(self.is_whole, f"not all of it came up: {self.said()[-1500:]}", within=60)
+        try:
+            wait_until(lambda: not self.ailing(), "", within=60)
+        except AssertionError:
+            raise AssertionError(f"not all of it came up: {self.ailing()}\n{self.said()[-1500:]}") from None
 
-    def is_whole(self) -> bool:
-        """Whether every process says that it does its part."""
-        return all((self.health(name) or {}).get("ok") for name in ("supervisor", "agents", "server", "station", "web"))
+    def ailing(self) -> dict[str, Any]:
+        """The processes that don't say that they do their part, and what they say instead."""
+        names = ("supervisor", "agents", "server", "station", "web")
+        said = {name: self.health(name) or {"detail": "no answer"} for name in names}
+        return {name: health for name, health in said.items() if not health.get("ok")}
 
     def said(self) -> str:
         """What the supervisor has said."""

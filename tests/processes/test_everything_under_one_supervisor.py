@@ -75,12 +75,15 @@ def test_each_process_sees_what_it_needs_and_nothing_else(pragma: House) -> None
     assert jailed and all(environment_of(process.pid) == {} for process in jailed)
 
 
-def test_a_second_start_names_the_first_ones_address(pragma: House) -> None:
+def test_a_second_start_names_the_first_ones_address_and_leaves_it_alone(pragma: House) -> None:
+    names = ("web", "agents", "server", "station", "broker")
+    before = [pragma.pid(name) for name in names]
     said = pragma.command("-m", "pragma_web.supervisor")
     assert f"already runs at http://127.0.0.1:{pragma.port}/" in said
     said = pragma.command("tools/start.py")
     assert f"already runs at http://127.0.0.1:{pragma.port}/" in said
-    assert pragma.is_whole()
+    assert [pragma.pid(name) for name in names] == before
+    pragma.wait_whole()
 
 
 def killed(pragma: House, name: str) -> None:

@@ -38,6 +38,26 @@ def test_a_worker_whose_broker_stays_away_leaves_but_not_for_a_short_while() -> 
     assert "not answered" in str(judgement.look(2 * LOST_SECONDS + 2, reachable=False, waiting=0, taken=0, free=True))
 
 
+class Queue(Broker):
+    """A broker in whose queue one message lies."""
+
+    def waiting(self, queue: str) -> int:
+        return 1
+
+
+def test_a_message_on_its_way_is_no_sign_of_ill_health_and_one_that_stays_is() -> None:
+    watchdog = Watchdog("server", Queue("redis://127.0.0.1:1"), ["reports"], 4, lambda: 0)
+    watchdog.count()
+    watchdog.look(0)
+    watchdog.look(2)
+    assert watchdog.health().ok
+    watchdog.look(4)
+    assert watchdog.health().detail == "work waits and is not taken"
+    watchdog.count()
+    watchdog.look(6)
+    assert watchdog.health().ok
+
+
 class Gone(Broker):
     """A broker that does not answer."""
 
