@@ -2,8 +2,9 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 export TORCH_INDEX
-# Tests that start real processes, a browser or the judge want the machine to themselves.
-ALONE := judge or processes or browser
+# Tests that judge want the machine to themselves. Those that start processes or a browser mostly wait: a file to a worker.
+OTHERS := gpu or models
+WAITING := processes or browser or postgres
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup dev test test-fast model-test gpu-test lint format bench lock screenshots
@@ -21,8 +22,9 @@ dev: ## set up what tests and linters need too
 	@$(PYTHON) tools/start.py --dev
 
 test: dev ## every test, in a real browser too
-	@$(PY) -m pytest -q -n 2 -m "not ($(ALONE)) and not gpu and not models"
-	@$(PY) -m pytest -q -m "($(ALONE)) and not gpu and not models"
+	@$(PY) -m pytest -q -n 2 -m "not (judge or $(WAITING) or $(OTHERS))"
+	@$(PY) -m pytest -q -n 2 --dist loadfile -m "($(WAITING)) and not (judge or $(OTHERS))"
+	@$(PY) -m pytest -q -m "judge and not ($(OTHERS))"
 
 test-fast: dev ## the tests that start no browser, no processes and judge nothing
 	@$(PY) -m pytest -q -m "not browser and not processes and not judge and not verdicts and not postgres and not gpu"

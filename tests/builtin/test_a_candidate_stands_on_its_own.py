@@ -183,8 +183,8 @@ class Deep(nn.Module):
     """A chain longer than Python's stack would bear if each operation were a call within another."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        for _ in range(100):
-            x = torch.tanh(x * 1.1 + 0.1) * torch.sigmoid(x) + x
+        for _ in range(200):
+            x = (x * 1.001 + 0.1).abs() - 0.1
         return nn.functional.layer_norm(x, (48,))
 
 
