@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser, UserManager
 from django.db import models
 from django.utils import timezone
+
+from apps.people.append_only import AppendOnly, AppendOnlyRows
 
 
 class Role(models.TextChoices):
@@ -92,28 +93,12 @@ class Token(models.Model):
         return self.revoked_at is None and self.expires_at > (now or timezone.now())
 
 
-class NeverAltered(TypeError):
-    """An audit entry was to be changed or removed; nobody may."""
+class AuditEntries(AppendOnlyRows["AuditEntry"]):
+    """Rows of `AuditEntry`."""
 
 
-class AuditEntries(models.QuerySet["AuditEntry"]):
-    """Entries can be read and added."""
-
-    def update(self, **changes: Any) -> NoReturn:
-        """Never."""
-        raise NeverAltered("Audit entries are never changed.")
-
-    def delete(self) -> NoReturn:
-        """Never."""
-        raise NeverAltered("Audit entries are never removed.")
-
-    def bulk_update(self, objs: Iterable[AuditEntry], fields: Iterable[str], batch_size: int | None = None) -> NoReturn:
-        """Never."""
-        raise NeverAltered("Audit entries are never changed.")
-
-
-class AuditEntry(models.Model):
-    """Who did what to what, from where. Appended by `apps.people.audit.record`; a database trigger holds it, too.
+class AuditEntry(AppendOnly):
+    """Who did what to what, from where. Appended by `apps.people.audit.record`.
 
     `kind` is area.deed (`run.stopped`). `through` says by which way it came: page, socket, `token NAME`, command line.
     """
@@ -136,13 +121,3 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.who}: {self.kind} {self.about}".strip()
-
-    def save(self, *args: Any, **options: Any) -> None:
-        """Add the entry; there is no saving it again."""
-        if not self._state.adding:
-            raise NeverAltered("Audit entries are never changed.")
-        super().save(*args, **{**options, "force_insert": True})
-
-    def delete(self, *args: Any, **options: Any) -> NoReturn:
-        """Never."""
-        raise NeverAltered("Audit entries are never removed.")

@@ -6,9 +6,9 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from apps.notices.models import Notice
+from apps.people.append_only import NeverAltered
 from apps.people.refusals import Refused
 from apps.reviews import proposing, rules, votes
-from apps.reviews.append_only import NeverAltered
 from apps.reviews.models import Decision, Proposal, Revision, Standing
 from apps.reviews.presentation.queue import waiting_for
 from tests.reviews.conftest import Judged, Team, signed_in_as
