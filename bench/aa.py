@@ -1,8 +1,9 @@
 """A/A: the same code against itself must never be called faster or slower.
 
-    python bench/aa.py [--problems 10] [--judgements 5] [--seconds 3000] [--out FILE] [PROBLEM.py ...]
+    python bench/aa.py [--problems 20] [--judgements 5] [--seconds 3000] [--out FILE] [PROBLEM.py ...]
 
-Each problem's reference is judged against itself in full: both sides run a copy of the problem's own class. Prints a
+Each problem's reference is judged against itself in full: both sides run a copy of the problem's own class. After the
+problems of problems/ come three of them at sizes so small that what a call costs beyond its work decides. Prints a
 row a judgement, then the largest ratio by kind of call; results are kept in --out, so that a second start goes on where
 the first ended. The pairs seen are then resampled, 10,000 judgements of them, under the same rule. Exit code 0 if
 nothing was called faster or slower, 1 otherwise. `--calibrate` adds what was seen to this host's noise, from which
@@ -26,37 +27,43 @@ from apps.kernels.host.noise import keep_noise
 from apps.kernels.jail import Zygote
 from apps.kernels.judge import HostCannotJudge, ProblemRefused, compare_with_itself
 from apps.kernels.judge.statistics import DECISION_LEVEL, interval_over_groups, kind_of_call, log_ratios, outcome
+from apps.kernels.problem import Value, read_problem
 
 ROOT = Path(__file__).resolve().parent.parent
+SMALL: dict[str, dict[str, Value]] = {
+    "elementwise/softsign.py": {"batch_size": 8, "features": 256},
+    "reduction/softmax.py": {"batch_size": 16, "features": 128},
+    "product/linear_gelu.py": {"batch_size": 4, "in_features": 64, "out_features": 64},
+}
 
 
 def main() -> int:
     """Judge, print, sum up."""
     options = _options()
-    paths = [Path(p) for p in options.paths] or sorted((ROOT / "problems").glob("**/*.py"))[: options.problems]
+    problems = _problems([Path(path) for path in options.paths])[: options.problems]
     kept = _read(options.out)
     started = time.monotonic()
     print(
         f"{'problem':32} {'#':>2} {'kind':>13} {'ms':>9} {'ratio':>8} {'99.9% interval':>20} {'outcome':>13} {'s':>5}"
     )
     with Zygote() as zygote:
-        for path in paths:
+        for name, source in problems:
             for number in range(options.judgements):
-                key = f"{path.name}#{number}"
+                key = f"{name}#{number}"
                 if key not in kept:
                     if time.monotonic() - started > options.seconds:
                         print(f"stopped after {options.seconds} s; start again to go on")
                         return _sum_up(kept, options.calibrate)
-                    kept[key] = {"problem": path.name, **_judge(path, zygote)}
+                    kept[key] = {"problem": name, **_judge(source, zygote)}
                     _write(options.out, kept)
-                _print(path.name, number, kept[key])
+                _print(name, number, kept[key])
     return _sum_up(kept, options.calibrate)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", help="problems; by default those in problems/")
-    parser.add_argument("--problems", type=int, default=10, help="how many of problems/")
+    parser.add_argument("--problems", type=int, default=20, help="how many")
     parser.add_argument("--judgements", type=int, default=5, help="of each problem")
     parser.add_argument("--seconds", type=float, default=3600, help="start no judgement after this long")
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "aa.json", help="where results are kept")
@@ -64,10 +71,21 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _judge(path: Path, zygote: Zygote) -> dict[str, object]:
+def _problems(paths: list[Path]) -> list[tuple[str, str]]:
+    """Name and source of each: the paths given, or what problems/ has and some of it small."""
+    if paths:
+        return [(path.name, path.read_text(encoding="utf-8")) for path in paths]
+    found = [(path.name, path.read_text(encoding="utf-8")) for path in sorted((ROOT / "problems").glob("**/*.py"))]
+    for name, sizes in SMALL.items():
+        small = read_problem((ROOT / "problems" / name).read_text(encoding="utf-8"), sizes)
+        found.append((f"{Path(name).stem}, small", small.source))
+    return found
+
+
+def _judge(source: str, zygote: Zygote) -> dict[str, object]:
     started = time.monotonic()
     try:
-        found = compare_with_itself(path.read_text(encoding="utf-8"), zygote=zygote)
+        found = compare_with_itself(source, zygote=zygote)
     except (ProblemRefused, HostCannotJudge) as refusal:
         return {"refused": str(refusal).splitlines()[0]}
     speedup = found.timing.speedup
