@@ -9,7 +9,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apps.runs.models import Run
+from apps.runs.models import Measurement, Run
 from apps.runs.presentation.diffs import diff
 from tests.pages import evaluations, factories
 
@@ -48,6 +48,21 @@ def test_what_differs_where_both_were_measured_is_named(ada: Client, world: dict
     page = ada.get(f"/compare/?a={world['done'].pk}.3&b={world['done'].pk}.4").context["environments"]
     assert [(fact.name, fact.left, fact.right) for fact in page.differ] == [("compiler", "g++ 13.1.0", "g++ 12.2.0")]
     assert len(page.same) > 5
+
+
+def test_what_was_measured_elsewhere_or_at_other_sizes_is_not_called_faster(ada: Client, world: dict[str, Any]) -> None:
+    run = world["done"]
+    third, pair = run.versions.get(number=3), f"/compare/?a={run.pk}.3&b={run.pk}.4"
+    assert "not comparable" not in ada.get(pair).context["verdict"]
+    elsewhere = factories.DeviceFactory.create(host=factories.HostFactory.create(name="elsewhere"))
+    Measurement.objects.filter(pk=third.measurement_id).update(device=elsewhere)
+    assert "not comparable: they were measured on different devices" in ada.get(pair).context["verdict"]
+    other = factories.SizingFactory.create(problem=run.problem, digest="1" * 64, overrides={"batch_size": 2})
+    small = factories.RunFactory.create(sizing=other, device=run.device, owner=run.owner)
+    factories.keep(small, 1, evaluations.correct(0.3), source="# small", summary="")
+    told = ada.get(f"/compare/?a={small.pk}.1&b={run.pk}.4")
+    assert "not comparable: they solve the problem at different sizes" in told.context["verdict"]
+    assert "not comparable" in ada.get(f"/api/v1/compare/?a={small.pk}.1&b={run.pk}.4").json()["verdict"]
 
 
 def test_a_way_of_looking_stays_while_sides_are_swapped(ada: Client, world: dict[str, Any]) -> None:

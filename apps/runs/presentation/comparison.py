@@ -110,13 +110,27 @@ def verdict(left: Side, right: Side) -> str:
         return f"{right.name} is {figures.speedup(b.ratio, *_interval(b))} over eager."
     (a_low, a_high), (b_low, b_high) = _interval(a), _interval(b)
     ratio = figures.ratio(b.ratio / a.ratio)
-    if a.version.run.device_id != b.version.run.device_id:
-        return f"{ratio} by their speed-ups, but measured on different devices: measure one again on the other's."
+    if why := _not_comparable(a, b):
+        return f"{ratio} by their speed-ups, but not comparable: {why}"
     if None in (a_low, a_high, b_low, b_high):
         return f"{ratio} by their speed-ups; no interval is known."
     if b_low > a_high or b_high < a_low:  # type: ignore[operator]
         return f"{right.name} is {ratio} as fast as {left.name}, beyond noise (their intervals don't meet)."
     return f"{ratio}: within noise (their intervals overlap)."
+
+
+def _not_comparable(a: Measured, b: Measured) -> str:
+    """Why the speed-ups of two measurements can't be held against each other, and what to do; empty where they can."""
+    if a.version.run.sizing_id != b.version.run.sizing_id:
+        return "they solve the problem at different sizes. Launch a run at the other's sizes that starts from this one."
+    if _device(a) != _device(b):
+        return "they were measured on different devices. Measure one again on the other's."
+    return ""
+
+
+def _device(one: Measured) -> int:
+    """Where the measurement that is shown was made, which need not be the run's device."""
+    return one.measurement.device_id if one.measurement else one.version.run.device_id
 
 
 @dataclass(frozen=True)
