@@ -63,13 +63,14 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "apps.people.middleware.SignInFirst",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "apps.people.middleware.AuditOrigin",
     "axes.middleware.AxesMiddleware",
+    "apps.people.middleware.SaysWhatWasTaken",
 ]
 ROOT_URLCONF = "pragma_web.urls"
 ASGI_APPLICATION = "pragma_web.asgi.application"

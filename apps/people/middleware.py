@@ -40,7 +40,10 @@ class SignInFirst(LoginRequiredMiddleware):
     that asks by itself has the whole page read again.
     """
 
-    def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., Any]) -> HttpResponseBase:
+    # The stubs know of redirects alone.
+    def handle_no_permission(  # type: ignore[override]
+        self, request: HttpRequest, view_func: Callable[..., Any]
+    ) -> HttpResponseBase:
         """The way to the sign-in page."""
         if request.headers.get("HX-Request") == "true":
             return HttpResponse(status=401, headers={"HX-Refresh": "true"})
@@ -74,7 +77,11 @@ class SaysWhatWasTaken:
             return answer
         sent = request.POST.get("kept", "")
         # The messages' own iterator would count them as shown.
-        said = messages.get_messages(request)._queued_messages
-        if _SENT.fullmatch(sent) and not any(one.level >= messages.ERROR for one in said):
+        said = getattr(messages.get_messages(request), "_queued_messages", ())
+        if (
+            request.user.is_authenticated
+            and _SENT.fullmatch(sent)
+            and not any(one.level >= messages.ERROR for one in said)
+        ):
             answer.set_cookie(f"taken-{sent}", "1", max_age=_AN_HOUR, samesite="Lax")
         return answer

@@ -22,12 +22,20 @@ SIZE = "set-"
 LARGEST_UPLOAD = 256 * 1024
 
 
+class SourceField(forms.CharField):
+    """A pasted source as it is in a file: browsers send every line end as CR LF, and the content's hash counts them."""
+
+    def to_python(self, value: object) -> str:
+        """The text with plain line ends."""
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
 class LaunchForm(forms.Form):
     """Everything of a launch but the sizes, which depend on the problem (`overrides_of`)."""
 
     how = forms.ChoiceField(choices=[("choose", ""), ("paste", "")], required=False)
     problem = forms.SlugField(required=False)
-    source = forms.CharField(required=False, strip=False)
+    source = SourceField(required=False, strip=False)
     title = forms.CharField(required=False, max_length=120)
     file = forms.FileField(required=False)
     language = forms.ChoiceField(choices=[(word.value, word.value) for word in Language])
@@ -44,7 +52,7 @@ class LaunchForm(forms.Form):
     temperatures = forms.CharField(required=False)
     notes = forms.CharField(required=False)
     builtin_best = forms.BooleanField(required=False)
-    own = forms.CharField(required=False, strip=False)
+    own = SourceField(required=False, strip=False)
     own_file = forms.FileField(required=False)
     seed = forms.RegexField(r"^\d{1,9}\.\d{1,5}$", required=False, help_text="RUN.NUMBER of a version to start from")
 

@@ -24,4 +24,16 @@ form.addEventListener("change", (event) => {
     });
   }
 }, true);
+
+/** A launch that was asked for before its problem's facts were there goes on by itself now that they are. */
+function goOn() {
+  const now = form.querySelector("[data-launch-now]:not([data-gone])");
+  const button = form.querySelector("button.launch");
+  if (!(now instanceof HTMLElement) || !(button instanceof HTMLButtonElement)) return;
+  now.dataset.gone = "";
+  form.requestSubmit(button);
+}
+
 arrange();
+goOn();
+document.addEventListener("htmx:afterSettle", goOn);

@@ -1,8 +1,9 @@
-/** What every page does: keys, theme, dialogs, and news from htmx about failures. */
+/** What every page does: keys, theme, dialogs, what is typed, and news from htmx about failures. */
 import { installKeys } from "./keys.js";
 import { installTheme } from "./theme.js";
 import { installLink } from "./link.js";
 import { installForms } from "./forms.js";
+import { installKeeping } from "./keep.js";
 import { installScrolling } from "./scrolling.js";
 import { installBell } from "./notices.js";
 
@@ -10,5 +11,6 @@ installKeys();
 installTheme();
 installLink();
 installForms();
+installKeeping();
 installScrolling();
 installBell();

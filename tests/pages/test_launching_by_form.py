@@ -78,6 +78,66 @@ def test_a_pasted_problem_is_taken_in_and_waits_for_its_facts_with_all_settings_
     assert Run.objects.count() == runs
 
 
+PASTED = FORM | {"how": "paste", "source": sources.SOFTSIGN.replace("768", "96"), "title": "Mine"}
+OWN = sources.SOFTSIGN_VERSIONS[2] + "# " + "x" * 100_000 + "\n"  # more than any address holds
+
+
+def test_a_candidate_pasted_with_a_new_problem_waits_with_it_and_is_launched(
+    ada: Client, world: dict[str, Any]
+) -> None:
+    answer = ada.post("/launch/", PASTED | {"own": OWN, "temperatures": "0.2", "do": "launch"})
+    assert len(answer["Location"]) < 200
+    page = ada.get(answer["Location"]).content.decode()
+    assert OWN[-200:].strip() in page
+    assert 'name="go" value="on" checked' in page
+    assert "data-launch-now" not in page
+    waiting = {name: str(value) for name, value in ada.get(answer["Location"]).context["values"].items()}
+    assert "data-launch-now" not in ada.post("/launch/preview/", waiting).content.decode()
+    problem = Problem.objects.get(title="Mine")
+    facts = world["live"].sizing.facts
+    Sizing.objects.filter(problem=problem).update(state="ready", facts=facts)
+    assert "data-launch-now" in ada.post("/launch/preview/", waiting).content.decode()
+    launched = ada.post("/launch/", waiting | {"do": "launch"})
+    run = Run.objects.latest("id")
+    assert launched["Location"] == f"/runs/{run.pk}/"
+    assert [seed["source"] for seed in run.seeds] == [OWN.replace("\r\n", "\n")]
+    assert OWN[-200:] not in ada.get(answer["Location"]).content.decode(), "what was launched waits no longer"
+
+
+def test_a_file_of_a_candidate_is_kept_as_text_where_the_launch_is_refused_or_waits(
+    ada: Client, world: dict[str, Any]
+) -> None:
+    refused = ada.post("/launch/", FORM | {"iterations": "0", "own_file": SimpleUploadedFile("mine.py", OWN.encode())})
+    assert OWN[-200:].strip() in refused.content.decode()
+    waits = ada.post("/launch/", PASTED | {"own_file": SimpleUploadedFile("mine.py", OWN.encode())}, follow=True)
+    assert OWN[-200:].strip() in waits.content.decode()
+
+
+def test_a_look_that_was_asked_for_launches_nothing_by_itself(ada: Client, world: dict[str, Any]) -> None:
+    page = ada.post("/launch/", PASTED | {"do": "take"}, follow=True).content.decode()
+    assert 'name="go" value="on">' in page
+
+
+def test_a_link_never_launches(ada: Client, world: dict[str, Any]) -> None:
+    assert "data-launch-now" not in ada.get("/launch/?problem=softsign&go=on").content.decode()
+
+
+def test_a_problem_that_is_refused_while_a_launch_waits_keeps_everything(ada: Client, world: dict[str, Any]) -> None:
+    answer = ada.post("/launch/", PASTED | {"own": OWN})
+    Sizing.objects.filter(problem__title="Mine").update(state="refused", refusal="Judging needs 200 GB.")
+    page = ada.get(answer["Location"]).content.decode()
+    assert "Judging needs 200 GB." in page
+    assert OWN[-200:].strip() in page
+    assert "data-launch-now" not in page
+
+
+def test_what_is_pasted_has_the_hash_of_its_file(ada: Client, world: dict[str, Any]) -> None:
+    """A browser sends every line end of a text as CR LF."""
+    text = sources.SOFTSIGN.replace("768", "96")
+    ada.post("/launch/", PASTED | {"source": text.replace("\n", "\r\n")})
+    assert Problem.objects.get(title="Mine").source == text
+
+
 def test_a_file_that_is_no_text_is_refused(ada: Client, world: dict[str, Any]) -> None:
     answer = ada.post("/launch/", FORM | {"file": SimpleUploadedFile("kernel.py", b"\xff\xfe\x00")})
     assert "not UTF-8 text" in answer.content.decode()

@@ -22,6 +22,11 @@ class Spot:
     side: Side
     line: int
 
+    @property
+    def key(self) -> str:
+        """As addresses name it."""
+        return f"o{self.line}" if self.side == Side.OLD else str(self.line)
+
     @classmethod
     def read(cls, text: str) -> Spot | None:
         """`12` on the new side, `o12` on the old one; None for anything else."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
@@ -29,11 +29,23 @@ def do(request: HttpRequest, pk: int) -> HttpResponse:
     proposal = get(request, pk)
     action, deed = DEEDS.get(request.POST.get("do", ""), (Action.VIEW, _unknown))
     person = person_who_may(request, action, proposal)
+    back = safe_back(request) if request.POST.get("back") else proposal.get_absolute_url()
     try:
         messages.success(request, deed(request, proposal, person), "good")
     except Refused as refusal:
         messages.error(request, refusal.message, "bad")
-    return redirect(safe_back(request) if request.POST.get("back") else proposal.get_absolute_url())
+        back = _with_composer(request, back)
+    return redirect(back)
+
+
+def _with_composer(request: HttpRequest, back: str) -> str:
+    """The way back to where a comment on lines was being written: it is open there again, with what was typed."""
+    if not request.POST.get("at"):
+        return back
+    path, _, query = back.partition("#")[0].partition("?")
+    wanted = QueryDict(query, mutable=True)
+    wanted["at"] = request.POST["at"]
+    return f"{path}?{wanted.urlencode()}#composer"
 
 
 def _unknown(request: HttpRequest, proposal: Proposal, person: Person) -> str:

@@ -49,6 +49,7 @@ def propose(request: HttpRequest) -> HttpResponse:
             messages.error(request, refusal.message, "bad")
     context = propose_page.context(version, device, person)
     context["given"] = request.POST
+    context["asked"] = request.POST.getlist("asked")
     return render(request, "reviews/new.html", context, status=422 if request.method == "POST" else 200)
 
 

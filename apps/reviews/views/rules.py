@@ -16,6 +16,7 @@ from apps.reviews.models import APPROVALS_LIMIT
 def review_rules(request: HttpRequest) -> HttpResponse:
     """Shows them, and sets them when sent."""
     person = person_who_may(request, Action.ADMINISTER)
+    status = 200
     if request.method == "POST":
         typed = request.POST.get("approvals", "")
         try:
@@ -26,4 +27,6 @@ def review_rules(request: HttpRequest) -> HttpResponse:
             return redirect("review-rules")
         except Refused as refusal:
             messages.error(request, refusal.message, "bad")
-    return render(request, "reviews/rules.html", {"rules": rules.current(), "limit": APPROVALS_LIMIT})
+            status = 422
+    context = {"rules": rules.current(), "limit": APPROVALS_LIMIT}
+    return render(request, "reviews/rules.html", context, status=status)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.sessions.backends.base import SessionBase
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -17,7 +20,7 @@ from apps.ledger.presentation import price_words
 from apps.people.models import Person
 from apps.people.permissions import Action
 from apps.runs import launch as launching
-from apps.runs import problems, seeding
+from apps.runs import problems, seeding, waiting_launches
 from apps.runs.forms import SIZE, LaunchForm, overrides_of
 from apps.runs.launch import LaunchOrder
 from apps.runs.models import Origin, Problem, Run, SizingState
@@ -26,6 +29,7 @@ from apps.runs.presentation.estimates import Size
 from apps.runs.refusals import LaunchRefused, Refused
 from apps.runs.views.asking import person_who_may
 
+BOXES = ("builtin_best", "go")
 DEFAULTS = {
     "how": "choose",
     "language": "cpp",
@@ -42,18 +46,20 @@ def launch(request: HttpRequest) -> HttpResponse:
     """The form, filled in from the address (or from another run); launches when sent."""
     person = person_who_may(request, Action.LAUNCH)
     if request.method != "POST":
-        return render(request, "runs/launch.html", _context(request, _initial(request.GET)))
-    form = LaunchForm(request.POST, request.FILES)
+        return render(request, "runs/launch.html", _context(request, _initial(request.session, request.GET)))
+    sent = _with_files(request)
+    form = LaunchForm(sent, request.FILES)
     if form.is_valid():
         try:
             problem = _problem(request, form)
-            if request.POST.get("do") == "take" or not _ready(problem, request.POST):
-                return _wait_for_facts(request, problem)
-            run = launching.launch(person, _with_seeds(person, form, form.order(problem, overrides_of(request.POST))))
-            return redirect(run.twin if request.POST.get("open") == "twin" and run.twin else run)
+            if sent.get("do") == "take" or not _ready(problem, sent):
+                return _wait_for_facts(request, problem, sent)
+            run = launching.launch(person, _with_seeds(person, form, form.order(problem, overrides_of(sent))))
+            waiting_launches.forget(request.session, sent.get("draft", ""))
+            return redirect(run.twin if sent.get("open") == "twin" and run.twin else run)
         except Refused as refusal:
             form.add_error(refusal.field if refusal.field in form.fields else None, refusal.message)
-    return render(request, "runs/launch.html", _context(request, request.POST, form), status=422)
+    return render(request, "runs/launch.html", _context(request, sent, form), status=422)
 
 
 @require_POST
@@ -76,8 +82,9 @@ def _with_seeds(person: Person, form: LaunchForm, order: LaunchOrder) -> LaunchO
     return seeding.asked(person, order, builtin=form.cleaned_data["builtin_best"], text=text)
 
 
-def _initial(query: QueryDict) -> QueryDict:
-    """Defaults, then another run's settings where `copy` (or `from`) names one, then the address's own words."""
+def _initial(session: SessionBase, query: QueryDict) -> QueryDict:
+    """Defaults, then another run's settings where `copy` (or `from`) names one, then the address's own words, then the
+    form that waits under `draft`."""
     values = QueryDict(mutable=True)
     values.update(DEFAULTS)
     source = query.get("copy") or query.get("from", "")
@@ -88,8 +95,32 @@ def _initial(query: QueryDict) -> QueryDict:
     ):
         _take_over(values, run)
     for name in query:
-        values[name] = str(query[name])
+        if name != "go":  # a link must not launch anything
+            values[name] = str(query[name])
+    waiting = waiting_launches.kept(session, query.get("draft", ""))
+    if waiting:
+        for box in BOXES:
+            values.pop(box, None)
+    for name, value in waiting.items():
+        values[name] = value
     return values
+
+
+def _with_files(request: HttpRequest) -> QueryDict:
+    """What was sent, with the text of a candidate's file in its field: shown again where the launch is refused or waits.
+
+    (A problem's file is read by the form; both are, where no script has put them into the fields before.)
+    """
+    sent = request.POST.copy()
+    for field, upload in (("own", request.FILES.get("own_file")), ("source", request.FILES.get("file"))):
+        if isinstance(upload, UploadedFile) and (upload.size or 0) <= seeding.LARGEST:
+            raw = upload.read()
+            upload.seek(0)
+            with suppress(UnicodeDecodeError):  # then it is refused, and there is nothing to show
+                sent[field] = raw.decode()
+            if field == "source":
+                sent["how"] = "paste"
+    return sent
 
 
 def _take_over(values: QueryDict, run: Run) -> None:
@@ -124,20 +155,19 @@ def _ready(problem: Problem, posted: QueryDict) -> bool:
     return problems.sizing_for(problem, overrides_of(posted)).state in (SizingState.READY, SizingState.REFUSED)
 
 
-def _wait_for_facts(request: HttpRequest, problem: Problem) -> HttpResponse:
-    """Back to the form with everything kept: a host has to look at the problem first, which takes seconds."""
-    kept = QueryDict(mutable=True)
-    for name, value in request.POST.items():
-        if (
-            name not in ("csrfmiddlewaretoken", "source", "how", "file", "do", "title", "problem", "sized", "tested")
-            and value
-        ):
-            kept[name] = str(value)
-    kept["problem"] = problem.slug
-    messages.info(
-        request, f"{problem.title} is taken in; a host looks at it now. Launch when its facts are there.", "run"
-    )
-    return redirect(f"{reverse('launch')}?{kept.urlencode()}")
+def _wait_for_facts(request: HttpRequest, problem: Problem, sent: QueryDict) -> HttpResponse:
+    """Back to the form with everything kept: a host has to look at the problem first, which takes seconds.
+
+    The page then goes on by itself where the launch was asked for, and waits for a click where a look was.
+    """
+    waiting = {name: str(value) for name, value in sent.items() if name not in ("source", "title", "go")}
+    waiting |= {"problem": problem.slug, "how": "choose"}
+    if sent.get("do") != "take":
+        waiting["go"] = "on"
+    waiting_launches.forget(request.session, sent.get("draft", ""))
+    draft = waiting_launches.keep(request.session, waiting)
+    messages.info(request, f"{problem.title} is taken in; a host looks at it now. All you typed is kept.", "run")
+    return redirect(f"{reverse('launch')}?problem={problem.slug}&draft={draft}")
 
 
 def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = None) -> dict[str, Any]:
