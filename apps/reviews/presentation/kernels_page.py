@@ -101,7 +101,7 @@ def row_of(kernel: AcceptedKernel) -> KernelRow:
         doubt=doubt_chip(kernel),
         speedup=figures.ratio(row.speedup),
         interval=figures.interval(row.speedup_low, row.speedup_high),
-        sizes=", ".join(f"{name}={value}" for name, value in kernel.sizing.overrides.items()) or "as in the source",
+        sizes=figures.sizing(kernel.sizing.overrides) or "as in the source",
     )
 
 

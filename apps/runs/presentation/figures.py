@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from decimal import Decimal
 
 NOT_KNOWN = "–"
@@ -129,6 +130,11 @@ def with_unit(value: float | None, unit: str) -> str:
         case "" | "1" | "count":
             return _counted(value)
     return f"{_counted(value)} {unit}"
+
+
+def sizing(overrides: Mapping[str, object]) -> str:
+    """`batch_size=2, dim=64`: the sizes that differ from the source's; empty where none does."""
+    return ", ".join(f"{name}={value}" for name, value in overrides.items())
 
 
 def _counted(value: float) -> str:

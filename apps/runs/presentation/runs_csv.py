@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from apps.runs import wire
 from apps.runs.models import Run
+from apps.runs.presentation import figures
 from apps.runs.presentation.runs_table import took
 
 HEADINGS = (
@@ -35,7 +36,7 @@ def _values(run: Run) -> tuple[object, ...]:
     cost = "unknown" if run.cost_unknown else "estimated" if run.cost_estimated else "known"
     return (
         run.pk, "lost" if run.is_lost else run.state, run.problem.slug,
-        ", ".join(f"{name}={value}" for name, value in run.sizing.overrides.items()), run.language, run.policy,
+        figures.sizing(run.sizing.overrides), run.language, run.policy,
         str(run.device), run.coder, "on" if run.profile else "off", run.iteration, run.candidates, run.speedup,
         run.speedup_low, run.speedup_high, run.compiled_speedup, run.outcome, took(run), run.tokens_in, run.tokens_out,
         run.cost_usd, cost, run.tags.strip(), run.notes, str(run.owner or ""), wire.instant(run.created_at),
