@@ -55,11 +55,7 @@ def report(evaluation: Evaluation) -> str:
         parts.append(f"... and {len(failed) - 5} more checks failed.")
     if evaluation.verdict is not Verdict.CORRECT:
         parts.append(error_that_matters(evaluation.build.log if _is_build(evaluation) else evaluation.detail))
-    parts += [
-        f"Specialised: {tried.name}. {tried.detail}"
-        for tried in evaluation.robustness
-        if not (tried.holds or tried.of_problem)
-    ]
+    parts += [f"Specialised: {row.name}. {row.detail}" for row in evaluation.robustness if row.specialised]
     if evaluation.library_calls:
         parts.append("Library calls: " + ", ".join(evaluation.library_calls))
     if evaluation.build.seconds is not None:

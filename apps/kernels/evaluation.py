@@ -134,6 +134,8 @@ class Correctness:
 class Robustness:
     """Something beyond what is promised that was tried: `holds`, or the kernel is `specialised` (holds is False).
 
+    `tried` is False where it could not be tried; `detail` then says why, and nothing is said of the kernel.
+
     Some rows speak of the problem, not of the kernel (`of_problem`): that its checks are weak, that they can't tell a lower
     precision, that some elements lie at a discontinuity. `holds` is False there too; nobody is to blame for it.
     """
@@ -141,11 +143,22 @@ class Robustness:
     name: str
     holds: bool
     detail: str = ""
+    tried: bool = True
 
     @property
     def of_problem(self) -> bool:
         """Whether it says something of the problem's own checks."""
         return self.name in OF_PROBLEM
+
+    @property
+    def specialised(self) -> bool:
+        """Whether the kernel was seen not to hold."""
+        return self.tried and not self.holds and not self.of_problem
+
+    @property
+    def word(self) -> str:
+        """What is shown of it: holds, specialised or not tried."""
+        return "holds" if self.holds else "specialised" if self.tried else "not tried"
 
 
 @dataclass(frozen=True)

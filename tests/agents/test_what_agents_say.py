@@ -73,11 +73,14 @@ def test_a_report_names_the_failed_check_with_error_and_tolerance() -> None:
         Policy.KERNEL,
         Tier.QUICK,
         correctness=Correctness(3, 2, 0.5, 0.001, (trial,)),
-        robustness=(Robustness("other strides", False, "Assumes contiguous inputs."),),
+        robustness=(
+            Robustness("strides", False, "Assumes contiguous inputs."),
+            Robustness("shapes", False, "no time was left", tried=False),
+        ),
     )
     report = verifier.report(found)
     assert "rounding-up (4x8 float32): error 0.5 where 0.001 is allowed" in report
-    assert "Specialised: other strides. Assumes contiguous inputs." in report
+    assert "Specialised: strides. Assumes contiguous inputs." in report and "shapes" not in report
 
 
 def test_figures_are_told_with_units_and_beside_the_best_version() -> None:

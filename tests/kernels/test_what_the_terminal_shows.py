@@ -11,6 +11,7 @@ from apps.kernels.evaluation import (
     Outcome,
     Policy,
     Rejection,
+    Robustness,
     SpeedUp,
     Tier,
     Time,
@@ -55,6 +56,19 @@ def test_a_correct_candidate_s_verdict_comes_first() -> None:
     assert text.splitlines()[0] == "correct, faster, 2.00×  (policy kernel, full)"
     assert "decided at 99.9%: 1.850 – 2.150 against a margin of 1.0%" in text
     assert "9 of 9 passed, largest error 1e-07 of 1e-06 allowed" in text
+
+
+def test_what_lies_beyond_the_promise_holds_is_specialised_or_was_not_tried() -> None:
+    rows = (
+        Robustness("not a number", True),
+        Robustness("strides", False, "expanded: wrong: 8 of 8 elements are off"),
+        Robustness("shapes", False, "no constant of the module sizes the inputs", tried=False),
+    )
+    text = evaluation_text.described(Evaluation(Verdict.CORRECT, Policy.KERNEL, Tier.FULL, robustness=rows))
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "not a number holds" in lines
+    assert "strides specialised expanded: wrong: 8 of 8 elements are off" in lines
+    assert "shapes not tried no constant of the module sizes the inputs" in lines
 
 
 def test_a_rejection_names_rule_and_line_and_shows_no_time() -> None:

@@ -75,7 +75,7 @@ def _facts(evaluation: Evaluation) -> list[tuple[str, str]]:
         known = correctness.max_error is not None
         rows.append(("checks", f"{correctness.passed} of {correctness.trials} passed{limit if known else ''}"))
     rows += [
-        (row.name, row.detail if row.of_problem else f"{'holds' if row.holds else 'specialised'} {row.detail}".rstrip())
+        (row.name, row.detail if row.of_problem else f"{row.word} {row.detail}".rstrip())
         for row in evaluation.robustness
     ]
     if evaluation.library_calls:

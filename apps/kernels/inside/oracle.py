@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from apps.kernels.inside import answering, draws, examining, outputs, process_state, reductions, values
+from apps.kernels.inside import answering, draws, examining, layouts, outputs, process_state, reductions, values
 from apps.kernels.inside.mapped import Mapped
 from apps.kernels.inside.screening import NEAR
 from apps.kernels.inside.source import explain, load_module
@@ -119,12 +119,17 @@ class Oracle:
         }
 
     def draw_inputs(self, seed: int) -> Any:
-        """What get_inputs gives under a seed. Raises `Refused`."""
+        """What get_inputs gives under a seed, stored as asked for. Raises `Refused`."""
         torch.manual_seed(seed)
         inputs = self.module.get_inputs()
         if not isinstance(inputs, list | tuple):
             raise Refused("get_inputs must return a list of forward's arguments")
-        return inputs
+        layout = self.payload.get("layout")
+        if not layout:
+            return inputs
+        tensors: list[torch.Tensor] = []
+        tree = values.encode(inputs, tensors)
+        return values.decode(tree, [layouts.laid_out(tensor, layout) for tensor in tensors])
 
     def _construct(self, seed: int) -> None:
         torch.manual_seed(seed)
@@ -203,7 +208,7 @@ class Oracle:
         except Refused as refusal:
             return {"refused": str(refusal)}
         for tensor, spec, offset in zip(tensors, self.specs, message["offsets"], strict=True):
-            values.over(self._map(BANK), offset, spec).copy_(tensor)
+            layouts.written_once(values.over(self._map(BANK), offset, spec)).copy_(layouts.written_once(tensor))
         return {"drawn": True}
 
     def drawn(self, seed: int, how: str) -> list[torch.Tensor]:

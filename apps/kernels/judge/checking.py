@@ -26,7 +26,7 @@ def check(session: Session, findings: Findings) -> float:
     """Everything about being right; returns the seconds one call takes, roughly. Raises `CandidateFailed`."""
     session.oracle.draw(0)
     session.oracle.set_state()
-    with _runner(session, findings, first=True) as runner:
+    with runner_for_checks(session, first=True) as runner:
         _describe(session, findings, runner)
         started = time.monotonic()
         hows = findings.strength.full if session.full else findings.strength.quick
@@ -61,7 +61,7 @@ def set_other_weights(session: Session, missing: tuple[str, ...]) -> int:
 def _check_other_weights(session: Session, findings: Findings) -> None:
     started = time.monotonic()
     seed = set_other_weights(session, findings.missing)
-    with _runner(session, findings, seed=seed) as runner:
+    with runner_for_checks(session, seed=seed) as runner:
         findings.trials += correctness.check(session, runner, OTHER_WEIGHTS, "other weights, ")
         _raise_if_failed(findings, runner)
     session.oracle.set_state()
@@ -69,14 +69,15 @@ def _check_other_weights(session: Session, findings: Findings) -> None:
 
 
 @contextmanager
-def _runner(
+def runner_for_checks(
     session: Session,
-    findings: Findings,
     *,
     first: bool = False,
     seed: int = PUBLIC_SEED,
     what: str = "starting it again",
+    askew: bool = False,
 ) -> Iterator[Runner]:
+    """A runner of the candidate with poisoned memory between pages that can't be touched; the first one builds it."""
     started = time.monotonic()
     options = Options(
         role="candidate",
@@ -84,6 +85,7 @@ def _runner(
         warm_seconds=0.0,
         perturb=PERTURB,
         guard=True,
+        askew=askew,
         observe=first,
         seed=seed,
         extra={"real_headers": session.request.real_headers},
@@ -125,7 +127,7 @@ def _describe(session: Session, findings: Findings, runner: Runner) -> None:
 
 def check_again(session: Session, findings: Findings) -> int:
     """All distributions once more on fresh inputs, in a fresh process; returns how many trials passed."""
-    with _runner(session, findings, what="checking it again") as runner:
+    with runner_for_checks(session, what="checking it again") as runner:
         again = correctness.check(session, runner, findings.strength.full, "again, ")
         findings.trials += again
         _raise_if_failed(findings, runner)

@@ -32,6 +32,12 @@ def check(session: Session, runner: Runner, hows: Sequence[str], label: str = ""
     return trials
 
 
+def once(session: Session, runner: Runner, how: str) -> Trial | None:
+    """One trial alone; None where torch's own float32 is not near float64. Raises `CandidateFailed` when a call does."""
+    seed = session.oracle.draw(SLOT, how)
+    return _trial(session, runner, Recipe(SLOT, SLOT), how, seed, 0)
+
+
 def _look_alike(session: Session, runner: Runner) -> Trial | None:
     """The inputs just tried with few elements changed, at the same place: an answer kept by a few of them is wrong."""
     seed = session.oracle.draw(SLOT + 1, "as given")

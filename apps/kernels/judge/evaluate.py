@@ -11,7 +11,7 @@ from apps.kernels.evaluation import Evaluation, EvaluationRequest, Language, Pro
 from apps.kernels.host.noise import noise_of_this_host
 from apps.kernels.inspect import inspect
 from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed, refusal
-from apps.kernels.judge import profiling, ruling
+from apps.kernels.judge import generality, profiling, ruling
 from apps.kernels.judge.checking import check
 from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemRefused, ProblemTooLarge
 from apps.kernels.judge.findings import Findings
@@ -159,4 +159,5 @@ def _judge(
             race(session, findings, seconds, noise, watch)
         except CandidateFailed as failure:
             return findings.failed(failure)
+    generality.beyond(session, findings, seconds)
     return findings.evaluation(Verdict.CORRECT)

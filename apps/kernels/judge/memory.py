@@ -148,19 +148,24 @@ class Place:
         return {"page": self.page, "size": self.size, "at": self.at}
 
 
-def placements(specs: Sequence[TensorSpec], count: int) -> tuple[tuple[tuple[Place, ...], ...], int]:
+def placements(
+    specs: Sequence[TensorSpec], count: int, *, askew: bool = False
+) -> tuple[tuple[tuple[Place, ...], ...], int]:
     """`count` placements of a set of inputs, each tensor on pages of its own; the bytes needed.
 
     A runner maps each with an untouchable page before and after it. Every second placement pushes tensors against the
-    page after them, as closely as torch's alignment lets, the others against the page before.
+    page after them, as closely as torch's alignment lets, the others against the page before. `askew` starts each one
+    element later than torch's allocator would, as a view of a larger tensor may.
     """
     found, at = [], 0
     for index in range(count):
         row = []
         for spec in specs:
-            size = up(max(spec.bytes, 1), PAGE)
-            shift = size - up(max(spec.bytes, 1), ALIGNMENT) if index % 2 == 0 else 0
-            row.append(Place(at, size, at + shift))
+            lead = spec.item if askew else 0
+            need = lead + max(spec.bytes, 1)
+            size = up(need, PAGE)
+            shift = size - up(need, ALIGNMENT) if index % 2 == 0 else 0
+            row.append(Place(at, size, at + shift + lead))
             at += size
         found.append(tuple(row))
     return tuple(found), at

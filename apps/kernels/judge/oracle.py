@@ -73,7 +73,7 @@ class Answer:
 class Oracle:
     """A jailed process that runs the problem's code, and the memory it shares with the judge."""
 
-    def __init__(self, zygote: Zygote, source: str, limits: Limits, slots: int) -> None:
+    def __init__(self, zygote: Zygote, source: str, limits: Limits, slots: int, layout: str = "") -> None:
         threads = os.cpu_count() or 1
         self.bank = SharedMemory("bank", 0)
         self.expect = SharedMemory("expect", 0)
@@ -82,7 +82,7 @@ class Oracle:
         self.jumps = False  # whether answers say which elements lie at a discontinuity
         self._memories = [self.bank, self.expect, self.state]
         self._weights: SharedMemory | None = None
-        payload = {"source": source, "seed": PUBLIC_SEED, "threads": threads}
+        payload = {"source": source, "seed": PUBLIC_SEED, "threads": threads, "layout": layout}
         files = [memory.fd for memory in self._memories]
         self.jailed: Jailed = zygote.spawn("apps.kernels.inside.oracle:main", payload, limits=limits, files=files)
         try:

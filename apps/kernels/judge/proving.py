@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from apps.kernels.evaluation import Evaluation, EvaluationRequest, Time, Timing, Verdict
 from apps.kernels.jail import Zygote
-from apps.kernels.judge import ruling
+from apps.kernels.judge import generality, ruling
 from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.checking import check
 from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
@@ -74,6 +74,7 @@ def prove(
             _calls_like_timed_ones(session, findings, seconds, host)
         except CandidateFailed as failure:
             return Proof(findings.failed(failure), session.artefacts)
+    generality.beyond(session, findings, seconds)
     return Proof(findings.evaluation(Verdict.CORRECT), session.artefacts)
 
 

@@ -49,6 +49,7 @@ class Options:
     observe: bool = False
     private: bool = False
     guard: bool = False  # pages that can't be touched around every tensor; slow, so for checking only
+    askew: bool = False  # inputs start where torch's allocator would not put them
     seed: int = PUBLIC_SEED
     extra: Plain = None
 
@@ -62,7 +63,7 @@ class Runner:
         self.options = options
         self.problem = oracle.problem
         self.name = name or options.role
-        self.places, size = placements(self.problem.inputs, options.placements)
+        self.places, size = placements(self.problem.inputs, options.placements, askew=options.askew)
         self.arena = SharedMemory("arena", size)
         self.arena.seal()  # before its code runs: it could keep a writable mapping made earlier
         self._built = SharedMemory("built", len(built.tar)) if built.tar else SharedMemory("built", 0)

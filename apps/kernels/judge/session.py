@@ -43,13 +43,13 @@ class Opened:
     contents: Contents
 
     @classmethod
-    def of(cls, zygote: Zygote, source: str, seconds: float, threads: int | None = None) -> Opened:
-        """Open a problem for `seconds` at most. Raises `ProblemRefused`."""
+    def of(cls, zygote: Zygote, source: str, seconds: float, threads: int | None = None, layout: str = "") -> Opened:
+        """Open a problem for `seconds` at most, its inputs stored as `layout` names. Raises `ProblemRefused`."""
         memory = available_memory()
         # A judgement holds about twenty copies of the inputs at once: the bank, arenas, the roles' own.
         largest = int(memory * SHARE_OF_MEMORY / 20)
         limits = Limits(memory_bytes=int(memory * SHARE_OF_MEMORY) + TORCH_BYTES, wall_seconds=seconds)
-        oracle = Oracle(zygote, source, limits, BANK_SLOTS)
+        oracle = Oracle(zygote, source, limits, BANK_SLOTS, layout)
         problem = oracle.problem
         if problem.input_bytes > largest:
             oracle.close()

@@ -132,9 +132,10 @@ def differs(entry: Entry, evaluation: Evaluation, rules: tuple[str, ...]) -> str
         return f"its text should break no rule, not “{rules[0]}”"
     if not evaluation.correctness.passed == evaluation.correctness.trials > 0:
         return "it should pass every trial"
-    shown = {one.name for one in evaluation.robustness if not one.holds}
-    missing = [name for name in entry.specialised if name not in shown]
-    return f"it should be shown as specialised: {', '.join(missing)}" if missing else ""
+    words = {one.name: one.word for one in evaluation.robustness if not one.of_problem}
+    wanted = {**dict.fromkeys(entry.specialised, "specialised"), **dict.fromkeys(entry.holds, "holds")}
+    amiss = [f"{name}: {word}" for name, word in wanted.items() if words.get(name) != word]
+    return f"it should be shown as {', '.join(amiss)}" if amiss else ""
 
 
 def _tried(

@@ -40,7 +40,8 @@ class Entry:
     """One candidate. `reason` are words that the verdict's reason must hold, `rule` a rule its text must break.
 
     `by` is "run" for what is judged by what it does, whatever its text says, and "text" for what is refused for its text
-    alone. `bandwidth` (GB/s) is what the machine is said to reach at most; `specialised` what it must be shown not to hold.
+    alone. `bandwidth` (GB/s) is what the machine is said to reach at most; `specialised` what it must be shown not to hold,
+    `holds` what it must be shown to hold.
     """
 
     kind: str
@@ -55,6 +56,7 @@ class Entry:
     deadline: float = 90.0
     bandwidth: float | None = None
     specialised: tuple[str, ...] = ()
+    holds: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -103,6 +105,7 @@ def _entry(data: dict[str, Any]) -> Entry:
         deadline=data.get("deadline", 90.0),
         bandwidth=data.get("bandwidth"),
         specialised=tuple(data.get("specialised", ())),
+        holds=tuple(data.get("holds", ())),
     )
 
 

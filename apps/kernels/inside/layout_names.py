@@ -1,0 +1,9 @@
+"""Ways of storing the same inputs, by name: what is tried beyond the strides that a problem's `get_inputs` gives."""
+
+from __future__ import annotations
+
+TRANSPOSED = "transposed storage"
+STEPPED = "every second element"
+CUT_OUT = "cut out of a larger tensor"  # gaps between rows, and a start that torch's allocator would not choose
+EXPANDED = "expanded"
+LAYOUTS = (TRANSPOSED, STEPPED, CUT_OUT, EXPANDED)
