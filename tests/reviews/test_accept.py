@@ -148,6 +148,7 @@ def test_compare_offers_the_accepted_one(team: Team, judged: Judged, kernel: Acc
     assert "against=accepted" in client.get(f"/compare/?b={key}&against=reference").content.decode()
     page = client.get(f"/compare/?b={key}&against=accepted").content.decode()
     assert f"run {judged.run.pk} v2" in page
+    assert client.get(f"/api/v1/compare/?b={key}&against=accepted").json()["a"]["key"] == f"{judged.run.pk}.2"
     assert "against=accepted" in client.get(judged.better.get_absolute_url()).content.decode()
 
 

@@ -56,6 +56,10 @@ def test_two_versions_are_compared_in_numbers(ada: Client, world: dict[str, Any]
     assert (reference["a"]["key"], reference["a"]["speedup"]) == ("reference", None)
     parent = ada.get(f"/api/v1/compare/?b={run}.4&against=parent").json()
     assert parent["a"]["key"] == f"{run}.3"
+    assert {"name": "compiler", "left": "g++ 12.2.0", "right": "g++ 12.2.0", "differs": False} in parent["environment"]
+    assert reference["environment"] == []
+    accepted = ada.get(f"/api/v1/compare/?b={run}.4&against=accepted")
+    assert (accepted.status_code, accepted.json()["field"]) == (400, "against")  # none is
 
 
 @pytest.mark.parametrize(
@@ -65,6 +69,18 @@ def test_what_can_not_be_compared_says_which_side(ada: Client, world: dict[str, 
     answer = ada.get(f"/api/v1/compare/?{query.format(run=world['done'].pk)}")
     assert answer.status_code == 400
     assert answer.json()["field"] == field
+
+
+def test_tags_and_notes_are_written_and_found(ada: Client, world: dict[str, Any]) -> None:
+    address = f"/api/v1/runs/{world['done'].pk}/"
+    told = ada.patch(address, {"tags": ["Wide", "baseline"], "notes": "why"}, content_type="application/json").json()
+    assert (told["tags"], told["notes"]) == (["wide", "baseline"], "why")
+    told = ada.patch(address, {"notes": ""}, content_type="application/json").json()
+    assert (told["tags"], told["notes"]) == (["wide", "baseline"], "")
+    found = ada.get("/api/v1/runs/?tag=wide").json()["results"]
+    assert [one["id"] for one in found] == [world["done"].pk]
+    refused = ada.patch(address, {"tags": ["<b>"]}, content_type="application/json")
+    assert (refused.status_code, refused.json()["field"]) == (400, "tags")
 
 
 def test_a_host_is_drained_enabled_and_looked_into(ada: Client, world: dict[str, Any]) -> None:

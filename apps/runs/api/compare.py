@@ -19,7 +19,7 @@ from apps.people.api.asking import AskingViews
 from apps.people.api.errors import Complaint
 from apps.people.refusals import Refused
 from apps.runs.models import Version
-from apps.runs.presentation import comparison, metrics
+from apps.runs.presentation import comparison, extensions, metrics
 from apps.runs.presentation.comparison import Side
 
 
@@ -59,15 +59,21 @@ class ComparedFact(serializers.Serializer[Any]):
 
 
 class Comparison(serializers.Serializer[Any]):
-    """Two versions held against each other; `diff` is unified, `verdict` says how they stand in time."""
+    """Two versions held against each other; `diff` is unified, `verdict` says how they stand in time. `environment` is where
+    both were measured, what differs first; empty against the reference.
+    """
 
     problem = serializers.CharField()
     a = ComparedSide()
     b = ComparedSide()
     verdict = serializers.CharField()
     facts = ComparedFact(many=True)
+    environment = ComparedFact(many=True)
     metrics = ComparedMetric(many=True)
     diff = serializers.CharField()
+
+
+_WAYS = ("parent", "best", comparison.REFERENCE)
 
 
 class CompareViews(AskingViews):
@@ -81,7 +87,7 @@ class CompareViews(AskingViews):
         parameters=[
             OpenApiParameter("a", str, description="RUN.NUMBER or `reference`"),
             OpenApiParameter("b", str, required=True, description="RUN.NUMBER"),
-            OpenApiParameter("against", str, description="in place of `a`: parent, best or reference"),
+            OpenApiParameter("against", str, description="in place of `a`: parent, best, accepted or reference"),
         ],
     )
     def list(self, request: Request) -> Response:
@@ -95,10 +101,13 @@ class CompareViews(AskingViews):
             other = comparison.find(keys["a"])
             if other is None:
                 raise Refused("Name a version that is there, as RUN.NUMBER, or reference.", "a")
-        elif against in ("", "parent", "best", comparison.REFERENCE):
+        elif not against or against in (*_WAYS, *extensions.anchors):
             other = comparison.other_side(anchor, against)
+            if other is None and against in extensions.anchors:
+                raise Refused(f"There is none for this version: {extensions.anchors[against].title}.", "against")
         else:
-            raise Refused("A version is compared against parent, best or reference.", "against")
+            ways = ", ".join((*_WAYS, *extensions.anchors))
+            raise Refused(f"A version is compared against one of these: {ways}.", "against")
         if other is not None and other.run.problem_id != anchor.run.problem_id:
             raise Refused("Two versions are compared that solve the same problem; these don't.", "a")
         return Response(Comparison(_compared(comparison.side(other, anchor), comparison.side(anchor, anchor))).data)
@@ -118,9 +127,17 @@ def _compared(left: Side, right: Side) -> dict[str, Any]:
         "b": _side(right),
         "verdict": comparison.verdict(left, right),
         "facts": [asdict(fact) for fact in comparison.facts(left, right)],
+        "environment": _environment(left, right),
         "metrics": _metrics(before, after),
         "diff": "".join(lines),
     }
+
+
+def _environment(left: Side, right: Side) -> list[dict[str, Any]]:
+    if not (left.measured and right.measured):
+        return []
+    told = comparison.environments(left, right)
+    return [asdict(fact) for fact in (*told.differ, *told.same)]
 
 
 def _side(side: Side) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from apps.agents.coders import BUILTIN
 from apps.agents.ports import Seed
 from apps.hosts.models import Device, Host
 from apps.kernels.evaluation import Language, Policy, Tier
+from apps.runs import annotating
 from apps.runs.launch import LaunchOrder
 from apps.runs.models import Event, Measurement, Problem, Run, Sizing, Version
 
@@ -91,17 +92,29 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     lost = serializers.BooleanField(source="is_lost", read_only=True)
     live = serializers.BooleanField(source="is_live", read_only=True)
     imported = AnyJson(read_only=True)
+    tags = serializers.SerializerMethodField()
 
     class Meta:
         model = Run
         fields = (
             "id", "problem", "overrides", "device", "language", "policy", "coder", "iterations", "candidates", "profile",
-            "goal", "seconds_limit", "money_limit_usd", "tokens_limit", "temperatures", "twin", "notes",
+            "goal", "seconds_limit", "money_limit_usd", "tokens_limit", "temperatures", "twin", "tags", "notes",
             "imported", "state", "lost", "live", "reason", "doing", "iteration",
             "attempt", "last_seq", "best", "result", "speedup", "speedup_low", "speedup_high",
             "compiled_speedup", "outcome", "tokens_in", "tokens_out", "cost_usd", "cost_unknown", "cost_estimated",
             "owner", "created_at", "started_at", "finished_at",
         )  # fmt: skip
+
+    def get_tags(self, run: Run) -> list[str]:
+        """Words that people find it by."""
+        return annotating.tags_of(run)
+
+
+class Annotation(serializers.Serializer[Any]):
+    """What people write on a run; what is left out stays."""
+
+    tags = serializers.ListField(child=serializers.CharField(), required=False)
+    notes = serializers.CharField(required=False, allow_blank=True)
 
 
 class TranscriptFile(serializers.Serializer[Any]):

@@ -21,7 +21,7 @@ from apps.kernels.evaluation import Tier
 from apps.people.api.asking import AskingViews, ask
 from apps.people.api.errors import Complaint
 from apps.people.permissions import Action
-from apps.runs import launch, problems, remeasure, steering
+from apps.runs import annotating, launch, problems, remeasure, steering
 from apps.runs.api import serializers as shapes
 from apps.runs.live.reading import PAGE
 from apps.runs.models import Event, Measurement, Problem, Run, RunState, Version
@@ -78,10 +78,15 @@ class RunFilter(django_filters.FilterSet):  # type: ignore[misc]
     problem = django_filters.CharFilter(field_name="problem__slug")
     host = django_filters.CharFilter(field_name="device__host__name")
     owner = django_filters.CharFilter(field_name="owner__username")
+    tag = django_filters.CharFilter(method="with_tag")
 
     class Meta:
         model = Run
         fields = ("language", "policy", "coder", "outcome")
+
+    def with_tag(self, runs: QuerySet[Run], name: str, tag: str) -> QuerySet[Run]:
+        """Those that carry the tag."""
+        return runs.filter(tags__contains=f" {tag.strip().lower()} ")
 
 
 _ORDER = {200: shapes.RunSerializer, 409: Complaint}
@@ -103,6 +108,15 @@ class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
         order = self.read(shapes.NewRun).order()
         ask(self.person, Action.LAUNCH, order.problem)
         return self._told(launch.launch(self.person, order), status.HTTP_201_CREATED)
+
+    @extend_schema(request=shapes.Annotation, responses={200: shapes.RunSerializer, 400: Complaint})
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Write tags and notes on a run; neither changes what it does."""
+        run = self._steered()
+        fields = self.read(shapes.Annotation).validated_data
+        tags = " ".join(fields["tags"]) if "tags" in fields else run.tags
+        annotating.annotate(run, tags=tags, notes=fields.get("notes", run.notes))
+        return self._told(run)
 
     @extend_schema(request=shapes.StopOrderSerializer, responses=_ORDER)
     @action(detail=True, methods=["post"], filterset_class=None)
