@@ -188,12 +188,13 @@ def _told(schedule: Any) -> str:
 
 
 def _imported(source: str, name: str) -> ModuleType:
-    path = Path(tempfile.mkdtemp(prefix="bench-")) / f"{name}.py"
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with tempfile.TemporaryDirectory(prefix="bench-") as place:
+        path = Path(place) / f"{name}.py"
+        path.write_text(source)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
     return module
 
 

@@ -6,7 +6,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import tempfile
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
+from apps.kernels.temporary import temporary
 from apps.people.models import Person
 from apps.runs.models import Problem, Run, Version
 from pragma_web.upkeep import archive
@@ -44,10 +44,10 @@ def back_up(folder: Path, *, keep: int | None = None, with_key: bool = False, na
     target = folder / f"{name}{made_at:%Y%m%d-%H%M%S-%f}.tar.gz"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".backup-", dir=folder) as temporary:
-            files = {DATABASES[connection.vendor]: snapshot(Path(temporary))}
+        with temporary("backup", folder) as place:
+            files = {DATABASES[connection.vendor]: snapshot(place)}
             if with_key:
-                files[SECRET] = _secret(Path(temporary))
+                files[SECRET] = _secret(place)
             manifest = Manifest(
                 version=settings.VERSION,
                 made_at=made_at.isoformat(timespec="seconds"),

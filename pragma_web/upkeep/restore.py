@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import tempfile
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from django.core.management import call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
+from apps.kernels.temporary import temporary
 from apps.people import audit
 from pragma_web.supervisor.lock import running
 from pragma_web.upkeep import archive
@@ -46,8 +46,7 @@ def restore(source: Path, *, overwrite: bool = False, with_key: bool = False) ->
     if running(settings.RUN) is not None:
         raise CannotRestore("PRAGMA is running here. Stop it first (Ctrl-C where it was started), then restore.")
     try:
-        with tempfile.TemporaryDirectory(prefix="pragma-restore-") as temporary:
-            folder = Path(temporary)
+        with temporary("restore") as folder:
             manifest = archive.unpack(source, folder)
             _check(manifest)
             there = _there()

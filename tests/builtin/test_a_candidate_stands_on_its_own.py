@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -191,3 +192,15 @@ class Deep(nn.Module):
 def test_a_chain_of_any_length() -> None:
     model, x = Deep(), torch.randn(4, 48)
     assert torch.allclose(built(model, (x,), WIDE)(x), model(x), atol=1e-5)
+
+
+def test_it_leaves_nothing_in_the_directory_for_temporary_files(tmp_path: Path) -> None:
+    _, source = source_of(nn.Softsign(), (torch.rand(8, 16),), Schedule())
+    (tmp_path / "candidate.py").write_text(source)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    subprocess.run(
+        [sys.executable, "-c", "import candidate; assert candidate.RUN"],
+        cwd=tmp_path, env={**os.environ, "TMPDIR": str(temporary)}, check=True, timeout=120,
+    )  # fmt: skip
+    assert list(temporary.iterdir()) == []

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import secrets
-import shutil
 import socket
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -31,6 +29,7 @@ from apps.kernels.jail import (
 from apps.kernels.jail.isolation import CODE_ROOT, another_user
 from apps.kernels.judge.memory import SharedMemory
 from apps.kernels.plain import Plain
+from apps.kernels.temporary import temporary
 
 ENTRY = "apps.kernels.inside.probe:run"
 IMPORTS = "import ctypes, mmap, os, signal, socket, time\n"
@@ -57,6 +56,7 @@ def try_all(
     return tuple(outcomes)
 
 
+_LONGEST_SOCKET = 100  # characters of a path; the kernel takes some 107
 Became = tuple[bool, str]  # whether it was contained, and what was seen
 
 
@@ -142,19 +142,22 @@ def _targets(zygote: Zygote) -> Iterator[Plain]:
     """What is attacked: a secret that everybody may read, sockets that anybody may connect to, the judge's memory."""
     token = f"secret_{secrets.token_hex(8)}"
     held = ctypes.create_string_buffer(token.encode(), 64)
-    place = Path(tempfile.mkdtemp(prefix="pragma-attacked-", dir=_data_directory()))
-    place.chmod(0o777)
-    (place / "secret").write_text(f"{token}\n")
-    (place / "secret").chmod(0o644)
-    abstract = f"\0{place.name}"
     group = next(iter(cgroups.parents().directories), "/sys/fs/cgroup")
     with ExitStack() as stack:
+        place = stack.enter_context(temporary("attacked", _data_directory()))
+        place.chmod(0o777)
+        (place / "secret").write_text(f"{token}\n")
+        (place / "secret").chmod(0o644)
+        path = place / "s"
+        if len(str(path)) > _LONGEST_SOCKET:
+            path = stack.enter_context(temporary("attacked")) / "s"
+            path.parent.chmod(0o777)
+        abstract = f"\0{place.name}"
         sockets = [stack.enter_context(s) for s in (
             socket.socket(), socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX),
             socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
         )]  # fmt: skip
-        stack.callback(shutil.rmtree, place, ignore_errors=True)
-        addresses: tuple[Any, ...] = (("127.0.0.1", 0), _short(place), abstract, f"{abstract}d")
+        addresses: tuple[Any, ...] = (("127.0.0.1", 0), str(path), abstract, f"{abstract}d")
         for one, address in zip(sockets, addresses, strict=True):
             one.bind(address)
             if one.type == socket.SOCK_STREAM:
@@ -163,17 +166,12 @@ def _targets(zygote: Zygote) -> Iterator[Plain]:
             "token": token, "judge": os.getpid(), "zygote": zygote.pid, "address": ctypes.addressof(held),
             "secret": str(place / "secret"), "outside": str(place / "written"), "home": str(Path.home()),
             "code": f"{CODE_ROOT}/apps/kernels/__init__.py", "group": f"{group}/cgroup.procs",
-            "port": sockets[0].getsockname()[1], "unix": _short(place), "abstract": abstract,
+            "port": sockets[0].getsockname()[1], "unix": str(path), "abstract": abstract,
             "abstract_datagram": f"{abstract}d", "compilers": list(compilers().values()),
         }  # fmt: skip
 
 
-def _short(place: Path) -> str:
-    """A socket's path; the kernel takes some hundred characters."""
-    return str(place / "s") if len(str(place)) < 100 else f"{tempfile.gettempdir()}/{place.name}"
-
-
-def _data_directory() -> str | None:
+def _data_directory() -> Path | None:
     """Where an installation's data would lie; None for the system's directory for temporary files."""
     for directory in (Path(CODE_ROOT) / "var", measurements_directory()):
         try:
@@ -181,5 +179,5 @@ def _data_directory() -> str | None:
         except OSError:
             continue
         if os.access(directory, os.W_OK):
-            return str(directory)
+            return directory
     return None

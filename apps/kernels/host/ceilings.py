@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from apps.kernels.host.processor import Processor, processor, usable_memory
 from apps.kernels.host.store import digest, keep_measurement, measurements_directory, read_measurement
 from apps.kernels.host.toolchains import host_compiler, tool_version
 from apps.kernels.machine import Bandwidth, Cache, Ceilings
+from apps.kernels.temporary import temporary
 
 SOURCE = Path(__file__).with_name("ceilings.cpp")
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-fopenmp")
@@ -126,9 +126,9 @@ def measure_ceilings(
     start = time.monotonic()
     here = processor()
     sizes = working_sets(here, usable_memory())
-    with tempfile.TemporaryDirectory(prefix="pragma-ceilings-") as directory:
+    with temporary("ceilings") as directory:
         observe(Progress("ceilings", "building the program that measures this machine"))
-        program = _build(Path(directory))
+        program = _build(directory)
         command = [str(program), str(here.cores), str(budget_ms), str(rounds), *map(str, sizes)]
         points = rounds * len(sizes) * MIXES * (2 if here.cores > 1 else 1)
         records = list(_run(command, points, observe))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import TypeVar
 
 from apps.kernels.plain import BadPlain, from_plain, to_plain
+from apps.kernels.temporary import write_whole
 
 T = TypeVar("T")
 
@@ -37,10 +38,6 @@ def read_measurement(kind: type[T], path: Path) -> T | None:
 
 def keep_measurement(value: object, path: Path) -> None:
     """Writes it whole or not at all. A directory that can't be written is no error: it is measured again next time."""
-    try:
+    with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".part", delete=False) as part:
-            json.dump(to_plain(value), part, indent=1)
-        Path(part.name).replace(path)
-    except OSError:
-        return
+        write_whole(path, json.dumps(to_plain(value), indent=1).encode())

@@ -10,11 +10,11 @@ import stat
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 
 from apps.kernels.jail import cgroups, landlock, namespaces, starts, syscalls
 from apps.kernels.machine import DEFAULT_REQUIRED, Isolation, IsolationLevel
+from apps.kernels.temporary import temporary
 
 MODES = ("root", "user", "light")
 SETTING = "PRAGMA_ISOLATION"
@@ -43,15 +43,13 @@ CAP_CHOWN, CAP_SETGID, CAP_SETUID, CAP_SYS_PTRACE = 0, 6, 7, 19
 @functools.cache
 def _namespaces_work(mode: str) -> tuple[bool, str]:
     """Whether a namespace jail can be built in this mode, and what stood in the way."""
-    place = tempfile.mkdtemp(prefix="pragma-trial-")
-    Path(place).chmod(0o711)
     try:
-        command = [sys.executable, "-I", "-c", TRIAL, CODE_ROOT, mode, place, *readable_prefixes()]
-        done = subprocess.run(command, env={}, capture_output=True, text=True, timeout=20, check=False)
+        with temporary("trial") as place:
+            place.chmod(0o711)
+            command = [sys.executable, "-I", "-c", TRIAL, CODE_ROOT, mode, str(place), *readable_prefixes()]
+            done = subprocess.run(command, env={}, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as problem:
         return False, str(problem)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
     if done.returncode == 0:
         return True, "namespaces of its own"
     if done.returncode == 3:

@@ -6,10 +6,8 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import socket
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,18 +16,10 @@ from types import TracebackType
 from apps.kernels.jail.channel import Channel, ChannelBroken, ChannelTimeout
 from apps.kernels.jail.limits import Limits
 from apps.kernels.plain import Plain
+from apps.kernels.temporary import remove_tree
 
 OUTPUT_KEPT = 64 << 10
 LOCK_SECONDS = 20.0
-
-
-def remove_place(place: str) -> None:
-    """Remove a directory that hostile code has filled; nothing is followed, and depth is no obstacle."""
-    try:
-        shutil.rmtree(place, ignore_errors=True)
-    except RecursionError:  # directories nested deeper than Python's own removal goes
-        command = ["rm", "-rf", "--one-file-system", "--", place]
-        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 class JailFailed(Exception):
@@ -278,7 +268,7 @@ class Jailed:
         self.channel.close()
         self._status.close()
         os.close(self._output_fd)
-        remove_place(self._place)
+        remove_tree(self._place)
 
     def __enter__(self) -> Jailed:
         return self

@@ -23,10 +23,10 @@ from typing import Any
 from apps.kernels.jail import blas, cgroups, namespaces, starts, syscalls, tree
 from apps.kernels.jail.cell import Cell, lock_in
 from apps.kernels.jail.channel import Channel
-from apps.kernels.jail.jailed import remove_place
 from apps.kernels.jail.keeper import Keeper, take_down
 from apps.kernels.jail.limits import Limits
 from apps.kernels.plain import from_plain
+from apps.kernels.temporary import remove_tree
 
 MESSAGE = 1 << 16
 LAST_SECONDS = 3.0  # for keepers to take down their trees once the judge is gone
@@ -70,7 +70,7 @@ def main(control_fd: int, place: str, *, bare: bool = False) -> None:
     take_down(processes)
     for groups in children.values():
         cgroups.remove(groups)
-    remove_place(place)
+    remove_tree(place)
     os._exit(0)
 
 

@@ -14,7 +14,6 @@ import secrets
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,9 +22,10 @@ from types import TracebackType
 from apps.kernels.jail import cgroups
 from apps.kernels.jail.cell import MODES
 from apps.kernels.jail.isolation import CODE_ROOT, another_user, best_mode, readable_prefixes
-from apps.kernels.jail.jailed import Jailed, remove_place
+from apps.kernels.jail.jailed import Jailed
 from apps.kernels.jail.limits import Limits
 from apps.kernels.plain import Plain, to_plain
+from apps.kernels.temporary import TemporaryPlace
 
 BOOT = "import sys; sys.path.append(sys.argv[1]); from apps.kernels.jail.nursery import main; "
 BOOT += "main(int(sys.argv[2]), sys.argv[3], bare=sys.argv[4] == 'bare')"
@@ -55,7 +55,7 @@ class Zygote:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._lock = threading.Lock()
-        self._place = ""
+        self._place: TemporaryPlace | None = None
         self._preloaded: set[str] = set()
         self.read_only = readable_prefixes()
 
@@ -63,12 +63,13 @@ class Zygote:
         """Start it, if it isn't running; importing torch takes a second or two. Raises `ZygoteFailed`."""
         if self.alive:
             return self
+        self.close()  # of one that died
         self.mode = self.planned_mode
         cgroups.sweep()
-        self._place = tempfile.mkdtemp(prefix="pragma-jail-")
-        Path(self._place).chmod(0o711)
+        self._place = TemporaryPlace("jail")
+        self._place.path.chmod(0o711)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-I", "-c", BOOT, CODE_ROOT, str(theirs.fileno()), self._place]
+        command = [sys.executable, "-I", "-c", BOOT, CODE_ROOT, str(theirs.fileno()), str(self._place.path)]
         command.append("bare" if self._bare else "torch")
         self._process = subprocess.Popen(
             command,
@@ -132,7 +133,8 @@ class Zygote:
         limits = limits or Limits()
         number = next(_numbers)
         owner = FIRST_OWNER + number % OWNERS
-        place = str(Path(self._place) / str(number))
+        assert self._place is not None
+        place = str(self._place.path / str(number))
         Path(place).mkdir(mode=0o700)
         if self.mode == "light":
             owner = owner if another_user("light")[0] else -1
@@ -186,8 +188,9 @@ class Zygote:
                 self._process.stderr.close()
             self._process = None
             cgroups.sweep()  # of a zygote that was killed
-        if self._place:
-            remove_place(self._place)
+        if self._place is not None:
+            self._place.remove()
+            self._place = None
 
     def __enter__(self) -> Zygote:
         return self.start()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.runner import Options, Runner
 from apps.kernels.judge.session import Session
+from apps.kernels.temporary import write_whole
 
 MODULES = ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.codecache", "torch._inductor.codegen.cpp")
 NAME = "compiled"
@@ -59,7 +59,4 @@ def _keep(session: Session, built: Artefacts) -> None:
     path = _path(session)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(built.tar)
-        Path(name).replace(path)
+        write_whole(path, built.tar)

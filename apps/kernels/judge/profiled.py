@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
 
 from apps.kernels.jail import ChannelBroken, ChannelTimeout
 from apps.kernels.jail.channel import BYTES, HEADER
@@ -19,6 +18,7 @@ from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.runner import Runner
 from apps.kernels.profile.attribution import Mapping, read_mappings
 from apps.kernels.profile.runner import BuiltLibrary, RunnerGone
+from apps.kernels.temporary import temporary
 
 # Outputs of one window are alive together: more than a cache's worth of them would make every call's memory cold.
 _WINDOW_BYTES = 1 << 20
@@ -77,8 +77,8 @@ class JudgedRunner:
 @contextmanager
 def profiled(runner: Runner, built: Artefacts) -> Iterator[JudgedRunner]:
     """The runner thawed, its libraries laid out from `built` (what its build phase left), frozen again at the end."""
-    with TemporaryDirectory(prefix="pragma-profile-") as directory:
-        libraries = built_libraries(built, read_mappings(runner.jailed.pid), Path(directory))
+    with temporary("profile") as directory:
+        libraries = built_libraries(built, read_mappings(runner.jailed.pid), directory)
         runner.thaw()
         try:
             yield JudgedRunner(runner, libraries)

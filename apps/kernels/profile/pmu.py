@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from apps.kernels.host.processor import ROOT
 from apps.kernels.host.toolchains import find_tool
 from apps.kernels.profile.names import metric
 from apps.kernels.profile.runner import ProfiledRunner
+from apps.kernels.temporary import temporary
 
 EVENTS = ("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses", "dTLB-load-misses")
 TOPDOWN = ("slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound")
@@ -44,8 +44,8 @@ def count_events(runner: ProfiledRunner, calls: int) -> tuple[Count, ...]:
     if perf is None:
         raise NoCounts("perf is not installed (package linux-perf or linux-tools)")
     events = [*EVENTS, *(TOPDOWN if has_topdown() else ())]
-    with tempfile.TemporaryDirectory(prefix="pragma-perf-") as directory:
-        output = Path(directory) / "counts"
+    with temporary("perf") as directory:
+        output = directory / "counts"
         command = [perf, "stat", "-x,", "-o", str(output), "-e", ",".join(events), "-p", str(runner.pid)]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_environment())
         try:

@@ -7,7 +7,6 @@ compiler talk. Flags come from generated code, so only those that can't load, ru
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from apps.kernels.host.toolchains import host_compiler
 from apps.kernels.profile.compiler_log import Remark, read_clang, read_gcc
 from apps.kernels.profile.runner import BuiltLibrary
 from apps.kernels.profile.tool import ToolFailed, run_tool
+from apps.kernels.temporary import temporary
 
 _SAFE_FLAG = re.compile(
     r"-O(\w+)?|-std=[\w+]+|-f(?!plugin|profile|auto-profile|dump|save|sanitize|use-|pass-|working|stack-usage|callgraph)"
@@ -42,11 +42,11 @@ def vectorisation_remarks(library: BuiltLibrary, compile_text: Compile | None = 
         raise NoRemarks("how the kernel was compiled is not known")
     if "torch/extension.h" in library.source:
         raise NoRemarks("the source includes Torch's headers, which take half a minute to compile again")
-    with tempfile.TemporaryDirectory(prefix="pragma-remarks-") as directory:
-        source = Path(directory) / "kernel.cpp"
+    with temporary("remarks") as directory:
+        source = directory / "kernel.cpp"
         source.write_text(library.source)
         command, clang = remark_command(library.command, source.name)
-        text = (compile_text or compile_here)(command, Path(directory))
+        text = (compile_text or compile_here)(command, directory)
     return read_clang(text, source.name) if clang else read_gcc(text, source.name)
 
 

@@ -27,6 +27,7 @@ def load(source, flags):
     """Builds the C++ with the host's compiler into a private directory and opens it."""
     key = hashlib.sha256("\\0".join((source, *flags)).encode()).hexdigest()[:16]
     directory = pathlib.Path(tempfile.mkdtemp(prefix=f"kernel-{key}-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
     code, library = directory / "kernel.cpp", directory / "kernel.so"
     code.write_text(source)
     compiler = os.environ.get("CXX") or "g++"
@@ -75,7 +76,7 @@ class _Candidate:
             f'"""{self.title}"""',
             "",
             *("import " + name for name in
-              ("ctypes", "hashlib", "os", "pathlib", "shlex", "subprocess", "tempfile")),
+              ("atexit", "ctypes", "hashlib", "os", "pathlib", "shlex", "shutil", "subprocess", "tempfile")),
             "",
             "import torch",
             "from torch import nn",
