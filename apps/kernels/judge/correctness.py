@@ -57,7 +57,7 @@ def _trial(session: Session, runner: Runner, recipe: Recipe, how: str, seed: int
     comparisons: list[Comparison] = []
     for _repeat in range(2):  # a race rarely gives the same wrong answer twice
         session.contents.write(recipe, runner.arena, runner.place(place))
-        window = runner.call([place], keep=1, timeout=min(60.0, session.left))
+        window = runner.call([place], keep=1, timeout=min(session.call_seconds, session.left))
         copy = comparer.copy(0, runner, window.outputs[0])
         runner.check_alone()
         if not comparisons:
@@ -154,7 +154,7 @@ def beyond(session: Session, runner: Runner) -> list[Robustness]:
             session.oracle.draw(SLOT, how)
             recipe = Recipe(base=SLOT, donor=SLOT)
             session.contents.write(recipe, runner.arena, runner.place(0))
-            window = runner.call([0], keep=0, timeout=min(60.0, session.left))
+            window = runner.call([0], keep=0, timeout=min(session.call_seconds, session.left))
             copy = session.comparer.copy(0, runner, window.outputs[0])
             session.contents.ask(recipe)
             comparison = session.comparer.compare(copy, session.oracle.answer())

@@ -25,6 +25,7 @@ from apps.kernels.sizes import OtherSizes, other_sizes
 STRIDES, SHAPES = "strides", "shapes"
 SECONDS = 6.0  # no try of a row is begun later than this; a row takes one or two where nothing hangs
 PATIENCE = 4.0  # seconds that a candidate is waited for at least: a hundred times what starting one takes
+WHOLE_SECONDS = 20.0  # a try may take, with the reference's and the judge's own work, which is nobody's fault
 CALLS = 20  # it makes three, on memory between guard pages
 LONGEST_WORDS = 240  # characters of what went wrong
 
@@ -90,28 +91,28 @@ class _Tries:
             return _Found(name, None, "no time was left")
         session = self.session
         try:
-            with closing(
-                Opened.of(session.zygote, source, PATIENCE + self.patience, session.threads, layout)
-            ) as opened:
+            with closing(Opened.of(session.zygote, source, WHOLE_SECONDS, session.threads, layout)) as opened:
                 if layout not in ("", CUT_OUT) and opened.oracle.problem.inputs == session.oracle.problem.inputs:
                     return _Found(name, None, "no input has the dimensions for it")
                 opened.oracle.jumps = session.oracle.jumps
                 return self._held_against(name, opened, askew=layout == CUT_OUT)
-        except (ProblemRefused, HostCannotJudge, JailFailed, ZygoteFailed) as refused:
+        except (HostCannotJudge, JailFailed, ZygoteFailed) as failure:
+            return _Found(name, None, _line(str(failure)))
+        except ProblemRefused as refused:
             return _Found(name, None, f"the reference can't be run so: {_line(str(refused))}")
 
     def _held_against(self, name: str, opened: Opened, *, askew: bool) -> _Found:
         """The candidate, built anew from what it compiled before, against the reference of this try."""
-        patience = self.patience + 2 * opened.oracle.problem.seconds
-        request = replace(self.session.request, deadline_seconds=patience)
         session = Session(
-            request,
+            replace(self.session.request, deadline_seconds=WHOLE_SECONDS),
             "",
             self.session.zygote,
             lambda _progress: None,
             threads=self.session.threads,
             artefacts=self.session.artefacts,
             opened=opened,
+            build_seconds=self.patience,
+            call_seconds=self.patience,
         )
         try:
             with session:
@@ -121,12 +122,8 @@ class _Tries:
                     return _as_found(name, correctness.once(session, runner, "as given"))
         except CandidateFailed as failure:
             if failure.verdict == "timed_out":
-                return _Found(name, False, f"it did not end within {patience:.0f} s", hung=True)
+                return _Found(name, False, f"it did not end within {self.patience:.0f} s", hung=True)
             return _Found(name, False, _words(failure))
-        except HostCannotJudge:
-            if time.monotonic() - session.started < patience:
-                raise
-            return _Found(name, False, f"it did not end within {patience:.0f} s", hung=True)
 
 
 def _as_found(name: str, trial: Trial | None) -> _Found:

@@ -86,6 +86,8 @@ class Session:
     compiled_artefacts: Artefacts = field(default_factory=Artefacts)
     started: float = field(default_factory=time.monotonic)
     opened: Opened | None = None
+    build_seconds: float = 240.0  # that a runner may take until it is warm
+    call_seconds: float = 60.0  # and a single call
     _to_close: Opened | None = None
     _runners: list[Runner] = field(default_factory=list)
 
@@ -149,7 +151,7 @@ class Session:
             base = self.oracle.slot(0)
             for spec, place, at in zip(self.oracle.problem.inputs, runner.place(index), base, strict=True):
                 runner.arena.view[place.at : place.at + spec.bytes] = self.oracle.bank.view[at : at + spec.bytes]
-        runner.build(min(self.left, 240.0))
+        runner.build(min(self.left, self.build_seconds))
         runner.close_building(keep_artefacts=first)
         return runner
 
