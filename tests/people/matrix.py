@@ -125,7 +125,15 @@ LEDGER = (
     Row("settings-person-limit", POST, ADMINS, {"pk": "{other}"}, {"month_usd": "1"}),
     Row("api-model-list", GET, EVERYBODY),
     Row("api-model-detail", GET, EVERYBODY, {"name": "{model_name}"}),
+    Row("api-model-list", POST, ADMINS, body={"name": "new", "model_id": "openai/new"}),
+    Row("api-model-detail", PATCH, ADMINS, {"name": "{model_name}"}, {"enabled": False}),
+    Row("api-model-detail", DELETE, ADMINS, {"name": "{model_name}"}),
     Row("api-call-list", GET, EVERYBODY),
+    Row("api-trial-list", POST, ENGINEERS, body={"model": "{model_name}"}),
+    Row("api-trial-detail", GET, EVERYBODY, {"pk": "{trial}"}),
+    Row("api-limits", GET, EVERYBODY),
+    Row("api-limits", PATCH, ADMINS, body={"run_usd": "1"}),
+    Row("api-person-limit", PUT, ADMINS, {"username": "{other_name}"}, {"month_usd": "1"}),
 )
 RUNS = (
     Row("runs", GET, EVERYBODY),

@@ -6,11 +6,17 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
-from rest_framework import mixins, serializers
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
 
-from apps.ledger import registry
+from apps.ledger import catalogue, registry
+from apps.ledger.api.managing import ModelFields, kept
 from apps.ledger.models import Call, LanguageModel
-from apps.people.api.asking import AskingViews
+from apps.people.api.asking import AskingViews, ask
+from apps.people.api.errors import Complaint
+from apps.people.permissions import Action
 
 
 class ModelSerializer(serializers.ModelSerializer[LanguageModel]):
@@ -63,7 +69,7 @@ class CallSerializer(serializers.ModelSerializer[Call]):
 
 
 class ModelViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
-    """Models by name, as `coder` of a run takes them."""
+    """Models by name, as `coder` of a run takes them; for admins add, change, remove."""
 
     serializer_class = ModelSerializer
     lookup_field = "name"
@@ -72,6 +78,27 @@ class ModelViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
     def get_queryset(self) -> QuerySet[LanguageModel]:
         """Those that may be called first."""
         return LanguageModel.objects.all()
+
+    @extend_schema(request=ModelFields, responses={201: ModelSerializer, 400: Complaint})
+    def create(self, request: Request) -> Response:
+        """Add a model."""
+        ask(self.person, Action.MANAGE_MODELS)
+        model = kept(self.read(ModelFields).validated_data, self.person)
+        return Response(ModelSerializer(model).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=ModelFields, responses={200: ModelSerializer, 400: Complaint})
+    def partial_update(self, request: Request, name: str) -> Response:
+        """Change a model, or switch it on or off (`enabled`)."""
+        ask(self.person, Action.MANAGE_MODELS)
+        model = kept(self.read(ModelFields).validated_data, self.person, self.get_object())
+        return Response(ModelSerializer(model).data)
+
+    @extend_schema(responses={204: None, 409: Complaint})
+    def destroy(self, request: Request, name: str) -> Response:
+        """Remove a model that was never called."""
+        ask(self.person, Action.MANAGE_MODELS)
+        catalogue.forget(self.get_object(), self.person)
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class CallFilter(django_filters.FilterSet):  # type: ignore[misc]
