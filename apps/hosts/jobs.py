@@ -49,6 +49,11 @@ def submit(
     return job
 
 
+def hasten(job_id: int, priority: int) -> None:
+    """Let a job that waits go with what has this priority, if it is larger than its own: somebody waits for it now."""
+    Job.objects.filter(pk=job_id, state=JobState.WAITING, priority__lt=priority).update(priority=priority)
+
+
 def cancel(job: Job, reason: str = "") -> bool:
     """End a job that is no longer wanted; its jail is killed where it runs. Whether there was anything to end."""
     with transaction.atomic():

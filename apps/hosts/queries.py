@@ -75,6 +75,24 @@ def jobs_waiting(device: Device) -> list[Job]:
     return list(waiting.defer("request", "result").select_related("owner"))
 
 
+def why_waiting(job: Job) -> str:
+    """Why a job that waits has not gone to its device yet, in words: the host is away or drained, or what it does first."""
+    host = job.device.host
+    if not host.is_online():
+        return f"{host.name} is away: its station was not heard lately; waiting for it"
+    if not host.enabled:
+        return f"{host.name} is drained and takes nothing new; waiting until it is enabled"
+    now = Job.objects.filter(device=job.device, state__in=ON_A_STATION).values_list("origin", flat=True).first()
+    sooner = Q(priority__gt=job.priority) | Q(priority=job.priority, pk__lt=job.pk)
+    before = Job.objects.filter(sooner, device=job.device, state=JobState.WAITING).count()
+    words = f"waiting for {job.device}"
+    if now:
+        words += f", which is at {now}"
+    if before:
+        words += f"; {before} {'job goes' if before == 1 else 'jobs go'} first"
+    return words
+
+
 def faults_of(host: Host, limit: int = 50) -> list[Fault]:
     """What went wrong there lately, the latest first."""
     return list(host.faults.select_related("device", "job").order_by("-id")[:limit])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from apps.agents.local import news
 from apps.agents.ports import Assignment, JudgingFailed, Say, Stopped
-from apps.hosts import jobs, waiting
+from apps.hosts import jobs, queries, waiting
 from apps.hosts.models import Job, JobKind, JobState
 from apps.kernels.evaluation import Evaluation, Progress, Tier
 from apps.kernels.plain import BadPlain, from_plain, to_plain
@@ -105,7 +105,7 @@ def _news(job: Job) -> str:
     if job.is_over:
         return ""
     if job.state == JobState.WAITING:
-        return f"{job.device} is busy or away; waiting for it" if job.attempt == 0 else f"{job.device} takes it again"
+        return queries.why_waiting(job) if job.attempt == 0 else f"once more: {queries.why_waiting(job)}"
     if job.state == JobState.SENT:
         return f"sent to {job.device}"
     stage = job.stage or "running"

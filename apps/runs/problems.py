@@ -26,6 +26,9 @@ from apps.runs import bell
 from apps.runs.models import Origin, Problem, Sizing, SizingState
 from apps.runs.refusals import ProblemRefused
 
+_ASKED = 5  # a person looks at it or waits to launch it
+_UNASKED = -1  # after everything that a run or a person waits for
+
 Overrides = dict[str, int | float | bool | str]
 
 
@@ -108,10 +111,15 @@ def normalised(problem: Problem, overrides: Overrides) -> Overrides:
 
 
 def sizing_for(problem: Problem, overrides: Overrides) -> Sizing:
-    """The problem at those sizes, handed to a host to be looked at if nobody has yet. Raises `ProblemRefused`."""
+    """The problem at those sizes, handed to a host to be looked at if nobody has yet. Raises `ProblemRefused`.
+
+    Somebody waits for it: where it was to be looked at some time, it is looked at next.
+    """
     sizing = sizing_of(problem, overrides)
     if sizing.state == SizingState.UNCHECKED:
-        look_at(sizing)
+        look_at(sizing, priority=_ASKED)
+    elif sizing.state == SizingState.CHECKING and sizing.job_id is not None:
+        jobs.hasten(sizing.job_id, _ASKED)
     return sizing
 
 
@@ -123,9 +131,9 @@ def sizing_of(problem: Problem, overrides: Overrides) -> Sizing:
     return sizing
 
 
-def look_at(sizing: Sizing, device: Device | None = None) -> bool:
+def look_at(sizing: Sizing, *, priority: int) -> bool:
     """Have a host find the facts of a sizing that nobody looks at yet; whether one could be asked."""
-    device = device or _an_eye()
+    device = _an_eye()
     if device is None:
         return False
     with transaction.atomic():
@@ -143,7 +151,7 @@ def look_at(sizing: Sizing, device: Device | None = None) -> bool:
                 "allow_weak_isolation": device.host.weak_isolation_allowed_by_id is not None,
             },
             origin=f"problem {sizing.problem.slug}"[:120],
-            priority=5,
+            priority=priority,
         )
         Sizing.objects.filter(pk=sizing.pk).update(job=job)
         bell.ring_on_commit()
@@ -152,10 +160,9 @@ def look_at(sizing: Sizing, device: Device | None = None) -> bool:
 
 
 def look_at_unchecked() -> int:
-    """Have all sizings looked at that no host was there for; how many were asked for."""
-    return sum(
-        look_at(sizing) for sizing in Sizing.objects.filter(state=SizingState.UNCHECKED).select_related("problem")
-    )
+    """Have all sizings looked at that no host was there for, when nothing else is to do; how many were asked for."""
+    unchecked = Sizing.objects.filter(state=SizingState.UNCHECKED).select_related("problem")
+    return sum(look_at(sizing, priority=_UNASKED) for sizing in unchecked)
 
 
 def _an_eye() -> Device | None:

@@ -46,8 +46,12 @@ def load(folder: Path) -> list[Problem]:
             level=starter.level,
             category=starter.category,
             origin=Origin.STARTER,
+            look=False,
         )
         loaded.append(problem)
     current = [problem.pk for problem in loaded]
     Problem.objects.filter(origin=Origin.STARTER, hidden=False).exclude(pk__in=current).update(hidden=True)
+    for problem in loaded:
+        problems.sizing_of(problem, {})
+    problems.look_at_unchecked()
     return loaded

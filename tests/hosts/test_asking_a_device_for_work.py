@@ -42,6 +42,19 @@ def test_whoever_a_person_waits_for_goes_first(submit: Submit, station: Station,
     assert dispatch(device.pk) == urgent
 
 
+def test_what_somebody_comes_to_wait_for_moves_up_and_never_down(
+    submit: Submit, station: Station, device: Device
+) -> None:
+    first, later = submit("first"), submit("later", priority=-1)
+    jobs.hasten(later.pk, 5)
+    jobs.hasten(later.pk, 3)
+    assert Job.objects.get(pk=later.pk).priority == 5
+    assert dispatch(device.pk) == later
+    jobs.hasten(later.pk, 9)
+    assert Job.objects.get(pk=later.pk).priority == 5
+    assert Job.objects.get(pk=first.pk).priority == 0
+
+
 def test_two_who_look_at_once_send_one_job(submit: Submit, station: Station, device: Device) -> None:
     for key in "abcd":
         submit(key)

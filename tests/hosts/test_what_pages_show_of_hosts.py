@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from apps.hosts import queries, registry
+from apps.hosts import jobs, queries, registry
 from apps.hosts.models import Device, Host, Job, JobState
 from apps.kernels.machine import Isolation, IsolationLevel
 from apps.kernels.plain import to_plain
@@ -32,6 +32,26 @@ def test_a_device_shows_its_job_and_how_many_wait(send: Send, submit: Submit, st
     assert (device.job, device.waiting, view.waiting) == (job, 2, 2)
     assert device.seconds is not None and device.seconds >= 0
     assert [waiting.key for waiting in queries.jobs_waiting(device.device)] == [urgent.key, "b"]
+
+
+def test_a_job_that_waits_says_what_for(send: Send, submit: Submit, station: Station, host: Host) -> None:
+    def why(job: Job) -> str:
+        return queries.why_waiting(Job.objects.select_related("device__host").get(pk=job.pk))
+
+    alone = submit("alone")
+    assert why(alone) == "waiting for here/cpu"
+    jobs.cancel(alone)
+    send("a", origin="problem soft-sign")
+    mine = submit("mine")
+    assert why(mine) == "waiting for here/cpu, which is at problem soft-sign"
+    submit("later"), submit("sooner", priority=1)
+    assert why(mine) == "waiting for here/cpu, which is at problem soft-sign; 1 job goes first"
+    submit("soonest", priority=2)
+    assert why(mine).endswith("; 2 jobs go first")
+    registry.drain(host)
+    assert why(mine) == "here is drained and takes nothing new; waiting until it is enabled"
+    Host.objects.update(seen_at=timezone.now() - timedelta(minutes=1))
+    assert why(mine).startswith("here is away")
 
 
 def test_the_state_of_a_host_is_said_in_one_word(send: Send, station: Station, host: Host) -> None:
