@@ -8,13 +8,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from apps.kernels.evaluation import Build, Rejection, Robustness, Setup
+from apps.kernels.evaluation import Build, Rejection, Setup
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge import correctness, policy
 from apps.kernels.judge.content import Recipe
 from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.oracle import PUBLIC_SEED
+from apps.kernels.judge.process_state import judge_process_state
 from apps.kernels.judge.runner import PERTURB, Options, Runner
 from apps.kernels.judge.session import Session
 
@@ -37,7 +38,7 @@ def check(session: Session, findings: Findings) -> float:
                 "on none of the inputs that were tried is torch's own result near the float64 answer, so no output can be "
                 "called right. Choose inputs at which the problem is well conditioned"
             )
-        _judge_process_state(session, findings, runner)
+        judge_process_state(session, findings, runner)
         seconds = _scout(session, runner)
         if session.full:
             session.tell("check", "values beyond what is promised")
@@ -132,24 +133,6 @@ def check_again(session: Session, findings: Findings) -> int:
         findings.trials += again
         _raise_if_failed(findings, runner)
     return len(again)
-
-
-def _judge_process_state(session: Session, findings: Findings, runner: Runner) -> None:
-    """What it has set for its whole process: precision only as the reference sets it, the rest is said."""
-    allowed = session.oracle.problem.process_state
-    changes = {name: value for name, value in runner.process_changes().items() if allowed.get(name) != value[-1]}
-    threads = changes.pop("threads", None)
-    if threads:
-        words = f"it changes the threads of its whole process from {threads[0]} to {threads[-1]}; use num_threads(...)"
-        findings.robustness.append(Robustness("threads of the process", False, words))
-    if changes and not session.trusted:
-        found = "; ".join(f"{name}: {before}, then {after}" for name, (before, after) in changes.items())
-        hint = (
-            " Link without -ffast-math: it flushes them in the whole process." if "subnormal numbers" in changes else ""
-        )
-        detail = f"it changes what holds for its whole process ({found}).{hint}"
-        findings.rejections.append(Rejection("process state", "the candidate's process", detail))
-        raise CandidateFailed("rejected", detail, "process state")
 
 
 def _raise_if_failed(findings: Findings, runner: Runner) -> None:

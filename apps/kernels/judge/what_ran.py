@@ -13,6 +13,7 @@ from apps.kernels.judge.borrowed import borrowed
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
+from apps.kernels.judge.process_state import judge_control_word
 from apps.kernels.judge.racing import empty_window
 from apps.kernels.judge.session import Session
 from apps.kernels.profile.sampling import PERIOD_NS, NoSampling, sampled
@@ -28,6 +29,7 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
 
     Raises `CandidateFailed` where they show what the policy doesn't allow.
     """
+    judge_control_word(session, findings, observed.runner)
     started = time.monotonic()
     session.tell("policy", "sampling what runs")
     try:

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from apps.kernels.profile.tracing import CONTINUE, DETACH, GET_REGISTERS, SEIZE, ptrace, stopped
+
 _SYSCALL = {"x86_64": 298, "aarch64": 241}
 _SOFTWARE, _TASK_CLOCK = 1, 1
 _SAMPLE_IP, _SAMPLE_THREAD = 1, 2
@@ -161,8 +163,6 @@ def read_ring(ring: mmap.mmap) -> Iterator[tuple[int, int]]:
 
 # ---- ptrace --------------------------------------------------------------------------------------------------------
 
-_CONTINUE, _GET_REGISTERS, _DETACH, _SEIZE, _INTERRUPT = 7, 12, 17, 0x4206, 0x4207
-_WAIT_ALL = 0x40000000
 _PAUSE = 0.004
 _RIP = 16  # the instruction pointer's place in user_regs_struct of x86-64
 
@@ -180,7 +180,7 @@ def _by_ptrace(pid: int) -> Iterator[ProgramCounters]:
         seized = []
         try:
             for thread in threads:
-                if _ptrace(_SEIZE, thread) < 0:
+                if ptrace(SEIZE, thread) < 0:
                     if not _is_alive(pid, thread):
                         continue
                     refused.append(f"ptrace: {os.strerror(ctypes.get_errno())}")
@@ -194,8 +194,8 @@ def _by_ptrace(pid: int) -> Iterator[ProgramCounters]:
                         counters.threads.append(thread)
         finally:
             for thread in seized:
-                if _ptrace(_INTERRUPT, thread) == 0 and _wait_for(thread):
-                    _ptrace(_DETACH, thread)
+                if stopped(thread):
+                    ptrace(DETACH, thread)
             ready.set()
 
     tracer = threading.Thread(target=trace, name="sampler", daemon=True)
@@ -213,20 +213,12 @@ def _by_ptrace(pid: int) -> Iterator[ProgramCounters]:
 
 def _stopped_at(thread: int) -> int | None:
     """Stops a thread, reads its instruction pointer, lets it go on."""
-    if _ptrace(_INTERRUPT, thread) < 0 or not _wait_for(thread):
+    if not stopped(thread):
         return None
     registers = (ctypes.c_ulonglong * 27)()
-    read = _ptrace(_GET_REGISTERS, thread, ctypes.addressof(registers)) == 0
-    _ptrace(_CONTINUE, thread)
+    read = ptrace(GET_REGISTERS, thread, ctypes.addressof(registers)) == 0
+    ptrace(CONTINUE, thread)
     return int(registers[_RIP]) if read else None
-
-
-def _wait_for(thread: int) -> bool:
-    try:
-        found, status = os.waitpid(thread, _WAIT_ALL)
-    except ChildProcessError:
-        return False
-    return found == thread and os.WIFSTOPPED(status)
 
 
 def _is_running(pid: int, thread: int) -> bool:
@@ -243,13 +235,6 @@ def _state(pid: int, thread: int) -> str:
         return Path(f"/proc/{pid}/task/{thread}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):
         return ""
-
-
-def _ptrace(request: int, thread: int, data: int = 0) -> int:
-    call = _libc().ptrace
-    call.restype = ctypes.c_long
-    call.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-    return int(call(request, thread, None, data))
 
 
 # ---- shared --------------------------------------------------------------------------------------------------------
