@@ -138,6 +138,7 @@ class Job(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["device", "state", "-priority", "id"], name="job_queue"),
             models.Index(fields=["state", "heard_at"], name="job_silent"),
+            models.Index(fields=["device", "finished_at"], name="job_last"),
         ]
 
     def __str__(self) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import Count, Prefetch, Q
+from django.db.models import Prefetch
 
 from apps.hosts.models import ELSEWHERE, LIVE_JOB_STATES, Device, Host, Job, JobState
+from apps.hosts.queries import jobs_in
 from apps.kernels.machine import HostReport
 from apps.kernels.plain import BadPlain
 
@@ -56,10 +57,8 @@ def report_of(host: Host) -> HostReport | None:
 
 def rows(hosts: Sequence[Host] | None = None) -> list[HostRow]:
     """Rows of all hosts, with what they are doing now, in a handful of queries."""
-    running = Job.objects.filter(state__in=[JobState.RUNNING, JobState.SENT]).order_by("id")
-    devices = Device.objects.filter(retired=False).annotate(
-        waiting=Count("jobs", filter=Q(jobs__state=JobState.WAITING))
-    )
+    running = Job.objects.filter(state__in=[JobState.RUNNING, JobState.SENT]).defer("request", "result").order_by("id")
+    devices = Device.objects.filter(retired=False).annotate(waiting=jobs_in(JobState.WAITING))
     devices = devices.prefetch_related(Prefetch("jobs", queryset=running, to_attr="now"))
     found = Host.objects.exclude(name=ELSEWHERE).prefetch_related(
         Prefetch("devices", queryset=devices, to_attr="shown")
@@ -113,5 +112,6 @@ def roof_data(report: HostReport) -> dict[str, object] | None:
 def queue(host: Host) -> list[Job]:
     """What is running and waiting on a host, in the order it will be done."""
     jobs = Job.objects.filter(device__host=host, state__in=LIVE_JOB_STATES).select_related("device__host")
+    jobs = jobs.defer("request", "result")
     order = {JobState.RUNNING: 0, JobState.SENT: 1, JobState.WAITING: 2}
     return sorted(jobs[:QUEUE_SHOWN], key=lambda job: (order[JobState(job.state)], -job.priority, job.pk))

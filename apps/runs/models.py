@@ -234,6 +234,7 @@ class Measurement(models.Model):
 
     class Meta:
         ordering: ClassVar = ["id"]
+        indexes: ClassVar = [models.Index(fields=["verdict", "tier"], name="measurement_verdicts")]
 
     def __str__(self) -> str:
         return f"{self.version} {self.purpose}"
@@ -282,6 +283,7 @@ class Event(models.Model):
     class Meta:
         ordering: ClassVar = ["run_id", "seq"]
         constraints: ClassVar = [models.UniqueConstraint(fields=["run", "seq"], name="event_of_run")]
+        indexes: ClassVar = [models.Index(fields=["run", "kind", "iteration"], name="event_kind")]
 
     def __str__(self) -> str:
         return f"{self.run_id}#{self.seq} {self.kind}"

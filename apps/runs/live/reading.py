@@ -9,16 +9,23 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from django.db import connection
-from django.db.models import Count, F, Max, Q
+from django.db.models import Count, DateTimeField, F, Max, OuterRef, Q, Subquery
 from django.utils import timezone
 
-from apps.hosts.models import ELSEWHERE, LIVE_JOB_STATES, Fault, Host, Job
+from apps.hosts.models import ELSEWHERE, LIVE_JOB_STATES, Device, Fault, Host, Job
 from apps.notices import telling
 from apps.runs import wire
 from apps.runs.models import LIVE_RUN_STATES, Draft, Event, Run
 from apps.runs.wire import Status
 
 PAGE = 500  # events in one message
+# When a device last finished a job: one look into an index each, however many jobs there were.
+_LAST_DONE = Subquery(
+    Job.objects.filter(device=OuterRef("pk"), finished_at__isnull=False)
+    .order_by("-finished_at")
+    .values("finished_at")[:1],
+    output_field=DateTimeField(),
+)
 _STILL_NEWS = timedelta(minutes=2)  # a run that ended so long ago is still looked at for the lists
 
 
@@ -134,8 +141,7 @@ def _hosts() -> Iterator[tuple[str, object]]:
     for host_id, *job in live.values_list("host_id", "pk", "state", "stage", "message", "fraction"):
         at_work.setdefault(host_id, []).append(tuple(job))
     faults = dict(Fault.objects.order_by().values_list("host_id").annotate(Count("pk")))
-    done = Job.objects.filter(finished_at__isnull=False).order_by()
-    finished = dict(done.values_list("device__host_id").annotate(Max("finished_at")))
+    finished = dict(Device.objects.order_by().values_list("host_id").annotate(Max(_LAST_DONE)))
     for host in Host.objects.exclude(name=ELSEWHERE).defer("report"):
         looks = (host.enabled, host.is_online(), host.station, host.reported_at, host.weak_isolation_allowed_by_id)
         yield host.name, (looks, at_work.get(host.pk), faults.get(host.pk), finished.get(host.pk))
