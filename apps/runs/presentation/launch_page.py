@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Count, Q
 
@@ -14,7 +14,7 @@ from apps.kernels.facts import Constant, ProblemFacts, Quirk, TensorFact
 from apps.kernels.plain import BadPlain, from_plain
 from apps.runs import problems
 from apps.runs.launch import LaunchOrder, why_not
-from apps.runs.models import LIVE_RUN_STATES, Problem, Sizing, SizingState
+from apps.runs.models import LIVE_RUN_STATES, Problem, Sizing, SizingState, Version
 from apps.runs.refusals import Refused
 
 
@@ -184,8 +184,18 @@ def language_choices(devices: Sequence[DeviceChoice]) -> list[LanguageChoice]:
     ]
 
 
-def command(problem: Problem | None, order: LaunchOrder | None) -> str:
-    """The same run headless. The problem's file is downloaded from its page."""
+def file_of(version: Version) -> str:
+    """What a version is called as a file."""
+    return f"{version.run.problem.slug}-run{version.run_id}-v{version.number}.py"
+
+
+def command(problem: Problem | None, order: LaunchOrder | None, seeds: Sequence[str] = ()) -> str:
+    """The same run headless, twins one after the other. The problem's file is downloaded from its page, `seeds` name those of
+    what the run starts from.
+    """
+    if order is not None and order.twins:
+        pair = (replace(order, twins=False, profile=profile) for profile in (True, False))
+        return "\n".join(command(problem, one, seeds) for one in pair)
     words = ["python", "manage.py", "optimize", f"{problem.slug}.py" if problem else "PROBLEM.py"]
     if order is not None:
         words += ["--language", order.language, "--policy", order.policy, "--coder", order.coder]
@@ -197,6 +207,8 @@ def command(problem: Problem | None, order: LaunchOrder | None) -> str:
         words += ["--minutes", f"{order.seconds / 60:g}"] if order.seconds else []
         words += ["--money", f"{order.money_usd.normalize():f}"] if order.money_usd is not None else []
         words += ["--tokens", str(order.tokens)] if order.tokens else []
+        for file in seeds:
+            words += ["--seed", file]
         for name, value in sorted(order.overrides.items()):
             words += ["--set", f"{name}={value}"]
     return shlex.join(words)

@@ -30,6 +30,7 @@ from apps.runs.refusals import LaunchRefused, Refused
 from apps.runs.views.asking import person_who_may
 
 BOXES = ("builtin_best", "go")
+OWN_FILE = "candidate.py"  # what a person's own candidate is called where the launch stands as a command
 DEFAULTS = {
     "how": "choose",
     "language": "cpp",
@@ -183,6 +184,9 @@ def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = 
     device = values.get("device") or next((one.name for one in devices if not one.why_not), "")
     checked = form or LaunchForm(_complete(values, device))
     order = checked.order(problem, overrides) if problem and checked.is_valid() else None
+    seed = checked.cleaned_data.get("seed") if order else None
+    seeds = [launch_page.file_of(seed)] if seed else []
+    seeds += [OWN_FILE] if order and values.get("own", "").strip() else []
     models = registry.enabled()
     model = next((one for one in models if one.name == values.get("coder")), None)
     size = Size(
@@ -209,7 +213,9 @@ def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = 
         "model": model,
         "estimate": estimates.estimate(problem, device, model, size),
         "room": limits.tightest(Account(None, request.user.pk), timezone.now()) if model else None,
-        "command": launch_page.command(problem, order),
+        "command": launch_page.command(problem, order, seeds),
+        "seed_version": seed,
+        "own_file": OWN_FILE,
     }
 
 

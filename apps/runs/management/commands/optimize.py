@@ -20,6 +20,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from apps.agents.coders import BUILTIN
+from apps.agents.ports import Seed
 from apps.kernels.evaluation import Language, Policy, Progress
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.host.report import host_report
@@ -27,7 +28,7 @@ from apps.kernels.inspect import inspect
 from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed
 from apps.kernels.plain import to_plain
 from apps.ledger.forms import read_temperatures, words_of
-from apps.runs import inprocess, launch, problems, starters, steering, summary
+from apps.runs import inprocess, launch, problems, seeding, starters, steering, summary
 from apps.runs.launch import LaunchOrder
 from apps.runs.models import LIVE_RUN_STATES, Event, Level, Origin, Problem, Run, Sizing
 from apps.runs.problems import Overrides
@@ -60,6 +61,10 @@ class Command(BaseCommand):
         parser.add_argument("--money", type=Decimal, metavar="USD", help="the most its model may cost")
         parser.add_argument("--tokens", type=int, help="the most tokens its model may take, in and out")
         parser.add_argument("--no-profile", action="store_true", help="the Conductor sees verdict and time only")
+        parser.add_argument(
+            "--seed", dest="seeds", metavar="FILE", type=Path, action="append", default=[],
+            help="a candidate to start from; may be repeated",
+        )  # fmt: skip
         parser.add_argument("--set", dest="overrides", metavar="NAME=VALUE", action="append", default=[])
         parser.add_argument("--json", action="store_true", help="one object on stdout, the log on stderr")
         parser.add_argument("--out", type=Path, metavar="FILE", help="write the resulting kernel there")
@@ -108,6 +113,7 @@ class Command(BaseCommand):
             money_usd=options["money"],
             tokens=options["tokens"],
             profile=not options["no_profile"],
+            seeds=_seeds(options),
         )
 
     def _optimised(self, source: str, overrides: Overrides, options: dict[str, Any]) -> Run:
@@ -225,6 +231,17 @@ def _temperatures(text: str) -> tuple[float, ...]:
         return tuple(read_temperatures(words_of(text)))
     except ValidationError as problem:
         raise Refused(problem.messages[0], "temperatures") from None
+
+
+def _seeds(options: dict[str, Any]) -> tuple[Seed, ...]:
+    """The candidates to start from. Raises `Refused` for a file that holds none."""
+    if not options["seeds"]:
+        return ()
+    language, policy = options["language"], options["policy"]
+    if language not in [*Language] or policy not in [*Policy]:
+        return ()  # refused with better words by the order's own check
+    found = [seeding.own(None, _text(path), Language(language), Policy(policy)) for path in options["seeds"]]
+    return seeding.distinct(found)
 
 
 def _rows(path: Path, source: str, overrides: Overrides) -> tuple[Problem, Sizing]:
