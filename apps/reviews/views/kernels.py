@@ -23,7 +23,9 @@ from apps.reviews.presentation import kernels_page
 from apps.runs.models import Problem
 from apps.runs.presentation import version_page
 from apps.runs.presentation.code import code_lines
+from apps.runs.presentation.gains import cost_of_gains_of
 from apps.runs.presentation.measured import measured
+from apps.runs.presentation.runs_table import spend
 
 
 def kernels(request: HttpRequest) -> HttpResponse:
@@ -54,6 +56,8 @@ def kernel(request: HttpRequest, pk: int) -> HttpResponse:
         "row": kernels_page.row_of(found),
         "one": one,
         "run": found.version.run,
+        "spent": spend(found.version.run),
+        "per_gain": cost_of_gains_of(found.version.run),
         "tiles": version_page.tiles(one),
         "code": code_lines(found.version.source, one.evaluation.profile.remarks if one.evaluation else ()),
         "environment": sorted(found.environment.items()),

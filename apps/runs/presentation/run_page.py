@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils import timezone
 
 from apps.runs.models import Event, Run, RunState
-from apps.runs.presentation import figures
+from apps.runs.presentation import figures, gains
 from apps.runs.presentation.measured import Measured
 from apps.runs.presentation.runs_table import spend, took
 from apps.runs.presentation.states import Chip, outcome_chip, run_chip
@@ -144,6 +144,8 @@ def _budgets(run: Run) -> Sequence[Budget]:
     if run.money_limit_usd:
         cost += f" of {figures.money(run.money_limit_usd)}"
         part = min(1.0, float(run.cost_usd / run.money_limit_usd))
+    if each := gains.cost_of_gains_of(run):
+        cost += f" · {each}"
     budgets.append(Budget("Cost", cost, part))
     if run.tokens_limit:
         taken = run.tokens_in + run.tokens_out

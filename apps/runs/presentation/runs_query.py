@@ -30,6 +30,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("profile", "Profile", "profile"),
     ("tags", "Tags", ""),
     ("notes", "Notes", ""),
+    ("gain", "Cost per gain", ""),
 )
 _USUAL = tuple(name for name, *_ in COLUMNS[:10])
 _SORTS = {name: field for name, _, field in COLUMNS if field} | {"run": "id"}

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from apps.runs.models import Run, Version
-from apps.runs.presentation import figures
+from apps.runs.presentation import figures, gains
 from apps.runs.presentation.states import Chip, outcome_chip, run_chip
 
 _WIDTH, _HEIGHT = 96, 18
@@ -39,6 +39,7 @@ class RunRow:
     outcome: Chip | None
     spark: Spark | None
     spend: str
+    per_gain: str
     took: str
     at: datetime
 
@@ -102,6 +103,7 @@ def row_of(run: Run, ratios: Sequence[float | None]) -> RunRow:
         outcome=outcome_chip(run.outcome),
         spark=spark_of(ratios),
         spend=spend(run),
+        per_gain=gains.cost_of_gains(run, ratios),
         took=figures.duration(took(run)),
         at=run.started_at or run.created_at,
     )
