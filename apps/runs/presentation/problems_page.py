@@ -9,7 +9,7 @@ from django.http import QueryDict
 
 from apps.kernels.facts import ProblemFacts
 from apps.runs.models import Measurement, Origin, Problem, Run, Sizing
-from apps.runs.presentation import extensions
+from apps.runs.presentation import extensions, figures
 from apps.runs.presentation.launch_page import facts_of
 from apps.runs.presentation.measured import Measured, measured
 
@@ -64,21 +64,25 @@ class ProblemRow:
 
 @dataclass(frozen=True)
 class Champion:
-    """The best full result on one device."""
+    """The best full result on one device at one choice of sizes; `sizes` is empty for those of the source."""
 
     device: str
+    sizes: str
     measured: Measured
     measurement: Measurement
 
 
 def rows(problems: QuerySet[Problem]) -> list[ProblemRow]:
-    """Rows with the facts of the sizes in the source, in two queries, and what rooms above say of each problem."""
+    """Rows with facts and best result at the sizes in the source, in two queries, and what rooms above say of each problem.
+
+    A run that still goes on has no result yet: what it found so far was judged in quick.
+    """
     found = list(
         problems.annotate(
             run_count=Count("runs"),
             best=Max(
                 "runs__speedup",
-                filter=Q(runs__imported__isnull=True) & (~Q(runs__result=None) | Q(runs__finished_at=None)),
+                filter=Q(runs__imported__isnull=True, runs__result__isnull=False, runs__sizing__overrides={}),
             ),
         )
     )
@@ -103,7 +107,7 @@ def rows(problems: QuerySet[Problem]) -> list[ProblemRow]:
 
 
 def champions(problem: Problem) -> list[Champion]:
-    """The fastest version by device, of those called faster in full."""
+    """The fastest version by device and sizes, of those called faster in full; the source's sizes first."""
     found = Measurement.objects.filter(
         version__run__problem=problem,
         version__run__imported__isnull=True,  # its figures were measured elsewhere, by whoever wrote the transcript
@@ -111,12 +115,12 @@ def champions(problem: Problem) -> list[Champion]:
         outcome="faster",
         speedup__isnull=False,
     )
-    best: dict[str, Champion] = {}
-    for row in found.select_related("version__run__problem", "version__run__device__host", "device__host").order_by(
-        "-speedup"
-    )[:200]:
-        best.setdefault(str(row.device), Champion(str(row.device), measured(row.version, row), row))
-    return list(best.values())
+    related = ("version__run__problem", "version__run__sizing", "version__run__device__host", "device__host")
+    best: dict[tuple[str, str], Champion] = {}
+    for row in found.select_related(*related).order_by("-speedup")[:200]:
+        device, sizes = str(row.device), figures.sizing(row.version.run.sizing.overrides)
+        best.setdefault((device, sizes), Champion(device, sizes, measured(row.version, row), row))
+    return sorted(best.values(), key=lambda one: bool(one.sizes))
 
 
 def runs_of(problem: Problem) -> QuerySet[Run]:
