@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from apps.people import audit
+from apps.people import audit, sessions
 from apps.people.models import Person, Role, Token
 from apps.people.refusals import Refused
 
@@ -74,6 +74,7 @@ def deactivate(by: Person, person: Person) -> None:
             _keep_an_admin(before, "deactivate them")
         Person.objects.filter(pk=person.pk).update(is_active=False)
         Token.objects.filter(person=person, revoked_at=None).update(revoked_at=timezone.now())
+        sessions.end_all(person, by)
         audit.record("member.deactivated", by, before.username)
     person.is_active = False
 

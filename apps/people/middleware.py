@@ -14,14 +14,15 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from apps.people import audit
+from apps.people import audit, sessions
 
 _SENT = re.compile(r"[0-9a-f]{16}")
 _AN_HOUR = 3600
 
 
 class AuditOrigin:
-    """Says for the audit log where a request comes from. Behind a proxy the server has put the client's address there."""
+    """Says for the audit log where a request comes from, and notes that the session is in use. Behind a proxy the server
+    has put the client's address there."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self._get_response = get_response
@@ -30,6 +31,8 @@ class AuditOrigin:
         """The rest of the way, known to come from there."""
         through = "API, signed in" if request.path.startswith("/api/") else "page"
         with audit.coming_from(str(request.META.get("REMOTE_ADDR") or ""), through):
+            if request.user.is_authenticated:
+                sessions.seen(request, request.user)
             return self._get_response(request)
 
 

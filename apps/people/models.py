@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser, UserManager
+from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
 
@@ -91,6 +92,23 @@ class Token(models.Model):
     def is_good(self, now: datetime | None = None) -> bool:
         """Whether it still opens anything."""
         return self.revoked_at is None and self.expires_at > (now or timezone.now())
+
+
+class SignedIn(models.Model):
+    """A browser in which a person is signed in. It goes with its session."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="signed_in")
+    session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="+")
+    browser = models.CharField(max_length=60)
+    address = models.CharField(max_length=45, blank=True)
+    at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name_plural = "signed in"
+
+    def __str__(self) -> str:
+        return f"{self.person} in {self.browser}"
 
 
 class AuditEntries(AppendOnlyRows["AuditEntry"]):

@@ -74,6 +74,7 @@ def pictures(world: dict[str, Any]) -> list[Picture]:
         Picture("settings-model", "/settings/models/new/"),
         Picture("settings-limits", "/settings/limits/"),
         Picture("settings-profile", "/settings/profile/"),
+        Picture("settings-sessions", "/settings/sessions/"),
         Picture("settings-tokens", "/settings/tokens/"),
         Picture("settings-members", "/settings/members/"),
         Picture("settings-notifications", "/settings/notifications/"),
@@ -103,8 +104,14 @@ def _of_reviews(world: dict[str, Any]) -> list[Picture]:
     ]
 
 
+def complains(message: Any) -> bool:
+    """Whether a line of the browser's console says that a page is wrong: not that something was refused, or a socket shut."""
+    expected = "status of 4" in message.text or "WebSocket" in message.text
+    return message.type in ("error", "warning") and not expected
+
+
 def take(base: str, cookie: str, shots: list[Picture], out: Path) -> list[str]:
-    """Takes the pictures; gives back what the browser complained of (errors in scripts, refused by the CSP)."""
+    """Takes the pictures; gives back what the browser complained of (errors and warnings of its console)."""
     from playwright.sync_api import sync_playwright
 
     complaints: list[str] = []
@@ -126,9 +133,7 @@ def take(base: str, cookie: str, shots: list[Picture], out: Path) -> list[str]:
                     page.on(
                         "console",
                         lambda message, name=shot.name: (
-                            complaints.append(f"{name}: {message.text}")
-                            if message.type == "error" and "WebSocket" not in message.text and "404" not in message.text
-                            else None
+                            complaints.append(f"{name}: {message.text}") if complains(message) else None
                         ),
                     )
                     page.on("pageerror", lambda error, name=shot.name: complaints.append(f"{name}: {error}"))

@@ -17,7 +17,7 @@ from apps.agents.ports import Agent
 from apps.ledger.models import LanguageModel, Trial
 from apps.notices.models import Kind, Notice, Webhook
 from apps.people import tokens
-from apps.people.models import AuditEntry, Person, Role
+from apps.people.models import AuditEntry, Person, Role, SignedIn
 from apps.reviews import accepting, comments, proposing, votes
 from apps.runs import events
 from apps.runs.events import Entry
@@ -105,11 +105,18 @@ def world(team: Team, judged: Judged, make_run: Any) -> dict[str, Any]:  # noqa:
         own[role] = {
             "own_token": token.pk,
             "token_text": text,
+            "own_session": signed_in_elsewhere(person).pk,
             "own_notice": Notice.objects.create(person=person, kind=Kind.RUN_ENDED, title="x", key="x").pk,
             "own_hook": Webhook.objects.create(person=person, url="https://192.0.2.1/", salt="x").pk,
             "own_comment": comments.write(proposal.pk, person, "a draft").pk if role is not Role.VIEWER else 1,
         }
     return {"words": words, "people": people, "own": own, "nobody": next(iter(own.values()))}
+
+
+def signed_in_elsewhere(person: Person) -> SignedIn:
+    """Another browser of theirs."""
+    Client().force_login(person)
+    return SignedIn.objects.filter(person=person).latest("id")
 
 
 @pytest.fixture
@@ -183,7 +190,7 @@ def test_a_reading_token_of_an_admin_only_reads(world: dict[str, Any]) -> None:
     for row in ROWS:
         if not row.name.startswith("api-") or row.name == "api-docs":
             continue
-        ours = ("api-token", "api-webhook", "api-notice-choice")
+        ours = ("api-token", "api-session", "api-webhook", "api-notice-choice")
         reads = row.method == "GET" or row.name == "api-notice-read-all"
         allowed = reads and not row.name.startswith(ours) and row.name != "api-audit-list"
         faults.append(wrong(row, asked(client, row, words, **bearer), allowed=allowed))

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.people.models import AuditEntry, Person, Role, Token
+from apps.people.models import AuditEntry, Person, Role, SignedIn, Token
 from apps.people.tokens import LIFETIMES
 
 
@@ -77,6 +77,26 @@ class TokenSerializer(serializers.ModelSerializer[Token]):
             "id", "name", "prefix", "scopes", "good", "created_at", "expires_at", "last_used_at", "last_used_from",
             "revoked_at",
         )  # fmt: skip
+
+
+class SessionSerializer(serializers.ModelSerializer[SignedIn]):
+    """A browser in which one is signed in. `here`: it is the one that asks."""
+
+    here = serializers.SerializerMethodField()
+
+    class Meta:
+        model = SignedIn
+        fields = ("id", "browser", "address", "at", "seen_at", "here")
+
+    def get_here(self, one: SignedIn) -> bool:
+        """Whether it is the session of this request."""
+        return bool(one.session_id == self.context["request"].session.session_key)
+
+
+class Ended(serializers.Serializer[Any]):
+    """How many sessions were ended."""
+
+    ended = serializers.IntegerField()
 
 
 class NewToken(serializers.Serializer[Any]):

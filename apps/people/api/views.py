@@ -13,12 +13,12 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.people import mail, members, tokens
+from apps.people import mail, members, sessions, tokens
 from apps.people.api import serializers as shapes
 from apps.people.api.asking import AskingViews, ask
 from apps.people.api.errors import Complaint
 from apps.people.audit_query import AuditQuery
-from apps.people.models import AuditEntry, Person, Token
+from apps.people.models import AuditEntry, Person, SignedIn, Token
 from apps.people.permissions import Action
 
 
@@ -102,6 +102,32 @@ class TokenViews(mixins.ListModelMixin, AskingViews):
         """Revoke a token."""
         tokens.revoke(self.get_object(), self.person)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class SessionViews(mixins.ListModelMixin, AskingViews):
+    """Where one is signed in. A token can't see or end sessions: sign in for that."""
+
+    looks = Action.KEEP_ACCOUNT
+    serializer_class = shapes.SessionSerializer
+    queryset = SignedIn.objects.none()
+    lookup_value_regex = r"\d+"
+
+    def get_queryset(self) -> QuerySet[SignedIn]:
+        """Those of the person who asks that still hold."""
+        return sessions.of(self.person)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        """End one: whoever sits there has to sign in again."""
+        sessions.end(self.get_object(), self.person)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=None, responses=shapes.Ended)
+    @action(detail=False, methods=["post"], url_path="end-others", pagination_class=None)
+    def end_others(self, request: Request) -> Response:
+        """End all but the one that asks."""
+        ended = sessions.end_all(self.person, self.person, but=request.session.session_key)
+        return Response({"ended": ended})
 
 
 _TEXT = [("who", "user name"), ("kind", "area.deed, or a whole area"), ("text", "words, or an address's beginning")]

@@ -17,7 +17,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from apps.people import audit, mail, sign_ins
+from apps.people import audit, mail, sessions, sign_ins
 from apps.people.asking import person_who_may
 from apps.people.models import Person
 from apps.people.permissions import Action
@@ -41,6 +41,7 @@ class ChoosePassword(auth.PasswordResetConfirmView):
         """Keep it, and let the person sign in even if they had been locked out."""
         answer = super().form_valid(form)
         forget_failures(username=form.user.username)
+        sessions.end_all(form.user, form.user)
         audit.record("password.chosen", form.user, form.user.username)
         messages.success(self.request, f"Your password is set. Sign in as {form.user.username}.", "good")
         return answer
@@ -73,7 +74,9 @@ def change_password(request: HttpRequest) -> HttpResponse:
 
         return profile_page(request, person, passwords=form)
     form.save()
+    sessions.end_all(person, person, but=request.session.session_key)
     update_session_auth_hash(request, form.user)
+    sessions.keep(request, person)
     audit.record("password.changed", person, person.username)
     messages.success(request, "Your password is changed. You are signed out everywhere else.", "good")
     return redirect("settings-profile")
