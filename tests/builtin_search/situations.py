@@ -24,8 +24,8 @@ from apps.kernels.evaluation import (
     Verdict,
 )
 from apps.kernels.facts import ProblemFacts
-from apps.kernels.inside import graphs
 from apps.kernels.machine import Bandwidth, Cache, Ceilings, HostReport
+from tests.builtin.exporting import Wrapped, graph_of
 
 MEASURED = (  # working set, then GB/s of read, write, copy, copy_nt, write_nt with two threads
     (32 << 10, 420, 235, 470, 60, 28),
@@ -62,17 +62,6 @@ def host() -> HostReport:
     )
 
 
-class Wrapped(torch.nn.Module):
-    """A function as a model."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Any) -> Any:
-        return self.function(*inputs)
-
-
 FUNCTIONS: dict[str, tuple[Any, tuple[int, ...]]] = {
     "swish": (lambda x: x * torch.sigmoid(x), (1024, 4096)),
     "relu": (lambda x: torch.relu(x) + 1.0, (2048, 8192)),
@@ -93,7 +82,7 @@ def facts(name: str) -> ProblemFacts:
     """The facts of one of these functions, from its exported graph."""
     function, shape = FUNCTIONS[name]
     # Sizes alone are wanted: nothing is computed on them.
-    graph = graphs.as_graph(graphs.export(Wrapped(function), (torch.zeros(shape),)))
+    graph = graph_of(Wrapped(function), (torch.zeros(shape),))
     return ProblemFacts(inputs=graph.inputs, graph=graph, compulsory_bytes=33_554_432, operators={"aten.mul.Tensor": 2})
 
 

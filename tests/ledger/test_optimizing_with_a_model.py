@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from apps.ledger.models import Call, LanguageModel
-from apps.runs import inprocess
-from apps.runs.management.commands import optimize
 from apps.runs.models import Run
 from tests.agents.doubles import World
 from tests.agents_models.conftest import KEY
 from tests.agents_models.world import CommentDevice
-from tests.conftest import SOFTSIGN, host_report, problem_facts
+from tests.conftest import SOFTSIGN
 from tests.ledger.world import by_what_is_asked
+from tests.runs.optimizing import judge_with, run_command
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(60)]
 
@@ -27,23 +23,10 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(60)]
 @pytest.fixture
 def problem_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A problem, on a machine whose judge is scripted."""
-    monkeypatch.setattr(inprocess, "LocalEvaluator", lambda assignment, zygote, interrupt: CommentDevice(World({})))
-    monkeypatch.setattr(optimize, "host_report", lambda observe: host_report())
-    monkeypatch.setattr(optimize, "inspect", lambda *args, **options: problem_facts())
-    monkeypatch.setattr(optimize, "Zygote", lambda: nullcontext())
-    monkeypatch.setattr(optimize, "_log_to_file", lambda: None)
+    judge_with(monkeypatch, lambda: CommentDevice(World({})))
     path = tmp_path / "soft_sign.py"
     path.write_text(SOFTSIGN)
     return path
-
-
-def run_command(*words: str) -> tuple[int, str, str]:
-    out, err = StringIO(), StringIO()
-    with pytest.raises((SystemExit, CommandError)) as ended:
-        call_command("optimize", *words, stdout=out, stderr=err)
-    if isinstance(ended.value, CommandError):
-        return ended.value.returncode, out.getvalue(), str(ended.value)
-    return int(ended.value.code or 0), out.getvalue(), err.getvalue()
 
 
 def test_a_model_optimises_from_the_command_line(server: Any, model: LanguageModel, problem_file: Path) -> None:

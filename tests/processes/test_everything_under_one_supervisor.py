@@ -13,29 +13,11 @@ import pytest
 
 from tests.processes.census import wait_until
 from tests.processes.house import ROOT, House, house
+from tests.processes.problems import HANGS, PROBLEM
 
 pytestmark = pytest.mark.processes
 
-PROBLEM = """
-import os, time
-import torch
-from torch import nn
-
-SIZE = 256
-{extra}
-
-class Model(nn.Module):
-    def forward(self, x):
-        return x * 2
-
-def get_inputs():
-    return [torch.randn(SIZE)]
-
-def get_init_inputs():
-    return []
-"""
 SLOW = PROBLEM.format(extra="time.sleep(4)")
-HANGS = PROBLEM.format(extra="time.sleep(300)")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -14,11 +13,12 @@ from django.core.management import CommandError, call_command
 from apps.agents.coders import Pair
 from apps.hosts.models import Device, Host
 from apps.people.models import Person
-from apps.runs import inprocess, tasks
+from apps.runs import tasks
 from apps.runs.management.commands import first_run, optimize
 from apps.runs.models import Origin, Problem, Run, RunState, Sizing, Version
 from tests.agents.doubles import ScriptedCoder, ScriptedConductor, ScriptedDevice, World
-from tests.conftest import SOFTSIGN, host_report, problem_facts
+from tests.conftest import SOFTSIGN, problem_facts
+from tests.runs.optimizing import judge_with, run_command
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(60)]
 
@@ -36,21 +36,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> World:
     world = World({(1, 0): "correct 1.5", (2, 0): "incorrect", (3, 0): "correct 2.5"}, repairs={})
     world.repairs = {(2, 0, 1): "correct 1.8"}
     monkeypatch.setattr(tasks, "coder_named", lambda name: Pair(ScriptedCoder(world), ScriptedConductor(world)))
-    monkeypatch.setattr(inprocess, "LocalEvaluator", lambda assignment, zygote, interrupt: ScriptedDevice(world))
-    monkeypatch.setattr(optimize, "host_report", lambda observe: host_report())
-    monkeypatch.setattr(optimize, "inspect", lambda *args, **options: problem_facts())
-    monkeypatch.setattr(optimize, "Zygote", lambda: nullcontext())
-    monkeypatch.setattr(optimize, "_log_to_file", lambda: None)
+    judge_with(monkeypatch, lambda: ScriptedDevice(world))
     return world
-
-
-def run_command(*words: str) -> tuple[int, str, str]:
-    out, err = StringIO(), StringIO()
-    with pytest.raises((SystemExit, CommandError)) as ended:
-        call_command("optimize", *words, stdout=out, stderr=err)
-    if isinstance(ended.value, CommandError):
-        return ended.value.returncode, out.getvalue(), str(ended.value)
-    return int(ended.value.code or 0), out.getvalue(), err.getvalue()
 
 
 def test_a_faster_kernel_is_found_shown_and_written(machine: World, problem_file: Path, tmp_path: Path) -> None:

@@ -18,28 +18,9 @@ from apps.kernels.plain import from_plain
 from apps.station.desk import Desk, bench_environment
 from apps.station.messages import LASTING, Order, ReportKind
 from tests.processes.census import Seen, descendants, wait_until
+from tests.processes.problems import HANGS, PROBLEM
 
 pytestmark = [pytest.mark.judge, pytest.mark.processes]
-
-PROBLEM = """
-import time
-import torch
-from torch import nn
-
-SIZE = 256
-{extra}
-
-class Model(nn.Module):
-    def forward(self, x):
-        return x * 2
-
-def get_inputs():
-    return [torch.randn(SIZE)]
-
-def get_init_inputs():
-    return []
-"""
-HANGS = PROBLEM.format(extra="time.sleep(300)")
 
 
 class Told:

@@ -92,6 +92,15 @@ class _Socket(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Send until the end."""
         raise NotImplementedError
 
+    async def tell_all(self) -> None:
+        """Send what comes in, for as long as the person may look."""
+        while True:
+            message = await self.subscription.next()
+            if not await self.may_go_on(Action.VIEW):
+                await self.close(NOT_ALLOWED)
+                return
+            await self.send(message)
+
 
 def _present(person_id: int | None, session_key: str | None) -> Person | None:
     """The person, if they are active and their session is still there and under the password they have now."""
@@ -218,12 +227,7 @@ class NoticeSocket(_Socket):
         person = cast("Person", self.person)
         tailer().follow_notices(person.pk, self.subscription)
         try:
-            while True:
-                message = await self.subscription.next()
-                if not await self.may_go_on(Action.VIEW):
-                    await self.close(NOT_ALLOWED)
-                    return
-                await self.send(message)
+            await self.tell_all()
         finally:
             tailer().leave_notices(person.pk, self.subscription)
 
@@ -235,11 +239,6 @@ class ListSocket(_Socket):
         """Tell what changes until the end."""
         tailer().follow_lists(self.subscription)
         try:
-            while True:
-                message = await self.subscription.next()
-                if not await self.may_go_on(Action.VIEW):
-                    await self.close(NOT_ALLOWED)
-                    return
-                await self.send(message)
+            await self.tell_all()
         finally:
             tailer().leave_lists(self.subscription)
