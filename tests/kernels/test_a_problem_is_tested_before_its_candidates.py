@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from apps.kernels import strength
 from apps.kernels.evaluation import IMPRECISE, JUMPS, WEAK
 from apps.kernels.inside.examining import examine
 from apps.kernels.inside.oracle import Oracle
@@ -181,12 +183,39 @@ def test_out_of_time_says_so(examined: Examine) -> None:
     assert "partly tested" in {note.name for note in found.notes()}
 
 
+def test_of_a_mean_over_many_a_kept_answer_is_told_by_other_numbers(examined: Examine) -> None:
+    loss = "return torch.clamp(1 - x * y, min=0).mean()"
+    inputs = "torch.randn(1024, 2048), torch.randint(0, 2, (1024, 1)).float() * 2 - 1"
+    found = examined(problem(loss, inputs, arguments="x, y"))
+    assert found.weak == () and found.alike == "large"
+    assert examined(SOUND["soft-max"]).alike == "as given"
+
+
 def test_it_is_kept_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRAGMA_MEASUREMENTS", str(tmp_path))
     keep_strength(Strength(weak=("zeros would pass",)), "source", "2.13")
     assert kept_strength("source", "2.13") == Strength(weak=("zeros would pass",))
     assert kept_strength("source", "2.14") is None
     assert kept_strength("source ", "2.13") is None
+
+
+@pytest.mark.parametrize("module", ["screening", "oracle", "counting", "values", "lowered"])
+def test_what_other_checks_found_out_is_forgotten(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRAGMA_MEASUREMENTS", str(tmp_path / "kept"))
+    shutil.copytree(Path(strength.__file__).with_name("inside"), tmp_path / "inside")
+    shutil.copy(strength.__file__, tmp_path)
+    monkeypatch.setattr(strength, "__file__", str(tmp_path / "strength.py"))
+    strength._checks.cache_clear()
+    try:
+        keep_strength(Strength(), "source", "2.13")
+        strength._checks.cache_clear()
+        assert kept_strength("source", "2.13") == Strength()
+        with (tmp_path / "inside" / f"{module}.py").open("a") as file:
+            file.write("\nOWN_ERROR_FACTOR = 9.0\n")
+        strength._checks.cache_clear()
+        assert kept_strength("source", "2.13") is None
+    finally:
+        strength._checks.cache_clear()
 
 
 def test_inspecting_shows_it_and_does_not_find_it_out_twice(

@@ -20,7 +20,7 @@ from apps.kernels.inside.answering import Answered
 from apps.kernels.inside.mutants import Mutant, Outputs, mutants
 from apps.kernels.inside.screening import CHUNK
 from apps.kernels.plain import Plain, to_plain
-from apps.kernels.strength import FULL, QUICK, STRONGER, Strength
+from apps.kernels.strength import ALIKE, FULL, QUICK, STRONGER, Strength
 
 if TYPE_CHECKING:
     from apps.kernels.inside.oracle import Oracle
@@ -77,6 +77,7 @@ class _Examination:
         self.counted: list[str] = []
         self.uncounted: list[str] = []
         self.left_out = 0.0
+        self.alike = ALIKE[0]
         self.suspicious: set[str] = set()  # mutants that were seen to differ from the right answer
         self.complete = True
 
@@ -113,6 +114,7 @@ class _Examination:
             counted=tuple(self.counted),
             left_out=self.left_out,
             jumps=self.jumps,
+            alike=self.alike,
             unused=tuple(sorted(index for index in unused if index is not None)) if self.complete else (),
             dependence=shares,
             flops=flops,
@@ -222,24 +224,34 @@ class _Examination:
         return f"{mutant.name} would pass {where}"
 
     def _stale(self, case: Case) -> list[str]:
-        """Whether an answer kept from inputs that differ in one element of sixteen would pass."""
+        """Whether an answer kept from inputs that differ in one element of sixteen would pass, wherever that is taken from."""
         if not case.counted:
             return []
+        for how in ALIKE:
+            passes = self._kept_answer_passes(case, how)
+            if passes is None and how == ALIKE[0]:
+                return []
+            if passes is False:
+                self.alike = how
+                return []
+        return ["the answer to inputs of which one element in sixteen differs would pass"]
+
+    def _kept_answer_passes(self, case: Case, how: str) -> bool | None:
+        """The same for one distribution; None where it can't be judged by, or the change does not matter."""
         generator = torch.Generator().manual_seed(SEED)
         mixed = []
-        for given, other in zip(case.tensors, case.others, strict=True):
-            taken = torch.randint(0, 16, given.shape, generator=generator, dtype=torch.uint8) == 0
-            mixed.append(torch.where(taken, other, given))
         try:
+            others = case.others if how == case.how else self.oracle.drawn(SEED + 1, how)
+            for given, other in zip(case.tensors, others, strict=True):
+                taken = torch.randint(0, 16, given.shape, generator=generator, dtype=torch.uint8) == 0
+                mixed.append(torch.where(taken, other, given))
             answered = answering.answer(self.oracle, mixed, jumps=self.jumps)
         except Exception:
-            return []  # it does not take mixtures
+            return None  # it does not take mixtures
         alike = replace(case, tensors=mixed, answered=answered)
         if not all(self._judge(alike, i, own)["near"] for i, own in enumerate(alike.own)):
-            return []
-        if self._equal(alike, case.own) or not self._right(alike, case.own):
-            return []  # wrong, or right because the change did not matter
-        return ["the answer to inputs of which one element in sixteen differs would pass"]
+            return None
+        return None if self._equal(alike, case.own) else self._right(alike, case.own)
 
     def _weights_are_seen(self, case: Case) -> list[str]:
         """Whether an answer with the weights that the constructor made passes where others are in use."""

@@ -40,7 +40,7 @@ def once(session: Session, runner: Runner, how: str) -> Trial | None:
 
 def _look_alike(session: Session, runner: Runner) -> Trial | None:
     """The inputs just tried with few elements changed, at the same place: an answer kept by a few of them is wrong."""
-    seed = session.oracle.draw(SLOT + 1, "as given")
+    seed = session.oracle.draw(SLOT + 1, session.alike)
     recipe = Recipe(SLOT, SLOT + 1, secrets.randbits(48), alike=True)
     session.contents.ask(recipe)
     answer = session.oracle.try_answer()

@@ -86,6 +86,7 @@ class Session:
     compiled_artefacts: Artefacts = field(default_factory=Artefacts)
     started: float = field(default_factory=time.monotonic)
     opened: Opened | None = None
+    alike: str = "as given"  # where the one element in sixteen is taken from that tells an answer kept from before
     build_seconds: float = 240.0  # that a runner may take until it is warm
     call_seconds: float = 60.0  # and a single call
     _to_close: Opened | None = None

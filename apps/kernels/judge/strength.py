@@ -19,7 +19,7 @@ def strength_of(session: Session) -> Strength:
         found = _examined(session)
     if found.refusal:
         raise ProblemRefused(found.refusal)
-    session.oracle.jumps = found.jumps
+    session.oracle.jumps, session.alike = found.jumps, found.alike
     return found
 
 
