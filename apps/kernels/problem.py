@@ -123,6 +123,8 @@ def _check_model(classes: dict[str, ast.ClassDef]) -> None:
     model = classes.get("Model")
     if model is None:
         close = next((name for name in classes if name.lower() in ("model", "modelnew", "net", "module")), None)
+        modules = [name for name, found in classes.items() if found.bases and _has_forward(found, classes)]
+        close = close or (modules[0] if len(modules) == 1 else None)
         hint = f" There is a class {close}: rename it to Model." if close else ""
         raise BadProblem(f"There is no class Model. A problem defines class Model(nn.Module) with a forward.{hint}")
     if not model.bases:

@@ -108,6 +108,7 @@ def test_an_override_that_fits_nothing_is_refused(overrides: dict[str, Value], s
     ("source", "says"),
     [
         (changed("class Model(", "class Net("), "no class Model.*There is a class Net: rename it"),
+        (changed("class Model(", "class FusedScale("), "no class Model.*There is a class FusedScale: rename it"),
         (changed("class Model(nn.Module)", "class Model"), "must derive from torch.nn.Module"),
         (changed("def forward", "def run"), "has no forward"),
         (changed("def get_inputs", "def inputs"), r"There is no get_inputs\(\)"),

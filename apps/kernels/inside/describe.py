@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +43,7 @@ def main(channel: Channel, payload: Plain) -> None:
     except Refused as refusal:
         facts = ProblemFacts(refusal=_trimmed(str(refusal)))
     except Exception as problem:
-        facts = ProblemFacts(refusal=_trimmed(f"The reference raises {_words(problem)}."))
+        facts = ProblemFacts(refusal=_trimmed(f"The reference raises {_words(problem)}.{_remedy(problem)}"))
     channel.send({"facts": to_plain(facts), "strength": examined[0] if examined else None})
 
 
@@ -152,6 +153,20 @@ def _words(problem: BaseException) -> str:
     own = [frame for frame in traceback.extract_tb(problem.__traceback__) if Path(frame.filename).name == "problem.py"]
     where = f" (line {own[-1].lineno}: {own[-1].line})" if own else ""
     return f"{type(problem).__name__}: {problem}".strip().rstrip(".:") + where
+
+
+def _remedy(problem: BaseException) -> str:
+    """What to do about the errors that a first problem makes most often, as a sentence; empty for any other."""
+    said = str(problem)
+    if isinstance(problem, ModuleNotFoundError) and problem.name:
+        return f" {problem.name} is not installed where problems run: a problem needs torch alone."
+    if isinstance(problem, AssertionError | RuntimeError) and re.search(r"CUDA enabled|NVIDIA driver|CUDA GPUs", said):
+        return " Make tensors on the CPU, without .cuda() and device='cuda': the host decides where a problem runs."
+    if isinstance(problem, TypeError) and re.match(r"Model\.__init__\(\) (missing|takes|got an)", said):
+        return " get_init_inputs() returns what Model is made with."
+    if isinstance(problem, TypeError) and re.match(r"Model\.forward\(\) (missing|takes|got an)", said):
+        return " get_inputs() returns what forward takes."
+    return ""
 
 
 # --- facts ------------------------------------------------------------------------------------------------------------
