@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from apps.agents import conductor, profiler, verifier
-from apps.agents.ports import Attempt, History, Prediction, Usage, Writing
+from apps.agents.ports import Attempt, Evidence, History, Prediction, Usage, Writing
+from apps.agents.steps import reasoning
+from apps.agents.steps.reasoning import Counsel
 from apps.kernels.evaluation import Build, Correctness, Evaluation, Metric, Policy, Robustness, Tier, Trial, Verdict
 from tests.agents.doubles import an_advice, an_evaluation
 
@@ -101,6 +103,12 @@ def test_figures_are_written_as_people_write_them(value: float, unit: str, text:
 def an_attempt(source: str, number: int) -> Attempt:
     writing = Writing(source, "", "", usage=Usage())
     return Attempt(number, 1, 0, 0, None, "scripted", writing, 1, an_evaluation(source))
+
+
+def test_the_evidence_of_an_advice_reads_as_words_and_percent() -> None:
+    evidence = (Evidence("share_of_roof", 0.01915, "share", "<", 0.9), Evidence("streaming_gain", 1.601, "x", ">", 1.1))
+    counsel = Counsel(advice=replace(an_advice(History()), evidence=evidence))
+    assert "share of roof is 1.92 % (< 90 %), streaming gain is 1.6× (> 1.1×)" in reasoning._says(counsel)[0]
 
 
 @pytest.mark.parametrize(

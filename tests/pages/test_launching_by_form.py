@@ -138,6 +138,18 @@ def test_what_is_pasted_has_the_hash_of_its_file(ada: Client, world: dict[str, A
     assert Problem.objects.get(title="Mine").source == text
 
 
+def test_a_syntax_error_keeps_the_columns_of_its_caret(ada: Client, world: dict[str, Any]) -> None:
+    page = ada.post("/launch/preview/", PASTED | {"source": "class Model:\n    def forward(self)\n"}).content.decode()
+    assert "Syntax error in line 2" in page
+    error = page.partition('<pre class="at">')[2].partition("</pre>")[0].splitlines()
+    assert [line.lstrip() for line in error] == ["def forward(self)", "^"]
+    assert error[1].index("^") == len(error[0])
+
+
+def test_a_time_limit_reads_as_minutes(ada: Client, world: dict[str, Any]) -> None:
+    assert "at most 7.5 min" in ada.post("/launch/preview/", FORM | {"minutes": "7.5"}).content.decode()
+
+
 def test_a_file_that_is_no_text_is_refused(ada: Client, world: dict[str, Any]) -> None:
     answer = ada.post("/launch/", FORM | {"file": SimpleUploadedFile("kernel.py", b"\xff\xfe\x00")})
     assert "not UTF-8 text" in answer.content.decode()

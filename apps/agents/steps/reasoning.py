@@ -93,6 +93,16 @@ def advise(run: Course, iteration: int, slot: int) -> Advice | None:
     return counsel.advice
 
 
+def _figure(value: float, unit: str) -> str:
+    """A metric as people read it: shares in percent, ratios with their sign."""
+    match unit:
+        case "share":
+            return f"{100 * value:.3g} %"
+        case "x":
+            return f"{value:.3g}×"
+    return f"{value:.4g} {unit}"
+
+
 def _says(counsel: Counsel) -> tuple[str, str]:
     if counsel.stopped is not None:
         return counsel.stopped.reason, counsel.text
@@ -100,6 +110,7 @@ def _says(counsel: Counsel) -> tuple[str, str]:
         return (f"Nothing more to gain: {counsel.nothing.reason}" if counsel.nothing is not None else ""), counsel.text
     advice = counsel.advice
     seen = ", ".join(
-        f"{one.metric} is {one.value:.4g} {one.unit} ({one.relation} {one.threshold:.4g})" for one in advice.evidence
+        f"{one.metric.replace('_', ' ')} is {_figure(one.value, one.unit)} ({one.relation} {_figure(one.threshold, one.unit)})"
+        for one in advice.evidence
     )
     return f"{advice.bottleneck}{': ' + seen if seen else ''}. {advice.change}", counsel.text or advice.reasoning

@@ -103,9 +103,9 @@ def race(
         found.empty_us = empty_window(session)
         found.block = block_size(session, max(call_seconds - found.empty_us / 1e6, 1e-6))
         while (done := len(found.groups)) < found.count:
-            session.tell("time", f"processes {done + 1} of {found.count}", done / found.count)
+            session.tell("time", f"process {done + 1} of {found.count}", done / found.count)
             if not _take(session, findings, found, timer, then):
-                again = f"processes {done + 1} of {found.count} again: others were busy"
+                again = f"process {done + 1} of {found.count} again: others were busy"
                 session.tell("time", again, done / found.count)
     finally:
         timer.close()

@@ -60,7 +60,7 @@ def estimate(problem: Problem | None, device: str, model: LanguageModel | None, 
 def _time(problem: Problem | None, device: str, coder: str, size: Size) -> tuple[str, str]:
     host, _, name = device.partition("/")
     ended = _ended(coder).filter(device__host__name=host, device__name=name)
-    limit = f"at most {figures.duration(size.minutes * 60)}" if size.minutes else "no time limit"
+    limit = f"at most {size.minutes:g} min" if size.minutes else "no time limit"
     taken, basis = _first(
         (_seconds(ended.filter(problem=problem)) if problem else [], "of this problem here"),
         (_seconds(ended), "on this device"),
