@@ -15,7 +15,7 @@ def test_a_problem_is_chosen_and_its_run_opens(page: Page, world: dict[str, Any]
     page.locator("#problem").select_option("softsign")
     known = page.locator("#known")
     expect(known).to_contain_text("can be judged")
-    expect(known).to_contain_text("24.0 MB")
+    expect(known).to_contain_text("24.0 MiB")
     expect(page.locator("#set-BATCH")).to_have_value("4096")
     page.locator("#iterations").fill("3")
     expect(page.locator("#command")).to_contain_text("--iterations 3")

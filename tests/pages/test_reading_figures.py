@@ -28,7 +28,7 @@ from tests.pages import evaluations
         (figures.milliseconds(1950), "1.95 s"),
         (figures.duration(102), "1:42"),
         (figures.duration(7390), "2:03:10"),
-        (figures.size(12 * 1024 * 1024), "12.0 MB"),
+        (figures.size(12 * 1024 * 1024), "12.0 MiB"),
         (figures.count(9_437_184, "FLOP"), "9.44 MFLOP"),
         (figures.money(None, unknown=True), "unknown"),
         (figures.money(0), "none"),

@@ -68,13 +68,13 @@ def duration(seconds: float | None) -> str:
 
 
 def size(count: float | None) -> str:
-    """Bytes in powers of 1024, the way working sets and caches are spoken of: `12.0 MB`."""
+    """Bytes in powers of 1024, the way working sets and caches are spoken of, and so named: `12.0 MiB`."""
     if count is None:
         return NOT_KNOWN
     amount, unit = float(count), 0
     while abs(amount) >= 1024 and unit < len(_SI) - 1:
         amount, unit = amount / 1024, unit + 1
-    return f"{amount:.0f} B" if unit == 0 else f"{significant(amount)} {_SI[unit]}B"
+    return f"{amount:.0f} B" if unit == 0 else f"{significant(amount)} {_SI[unit]}iB"
 
 
 def count(value: float | None, unit: str = "") -> str:
