@@ -217,7 +217,13 @@ TABS = ("waiting", "open", "closed")
 
 
 @pytest.mark.parametrize(
-    ("address", "most"), [*((f"/reviews/?tab={tab}", 14) for tab in TABS), ("/kernels/?state=", 10)]
+    ("address", "most"),
+    [
+        *((f"/reviews/?tab={tab}", 14) for tab in TABS),
+        ("/kernels/?state=", 10),
+        ("/api/v1/reviews/", 14),
+        ("/api/v1/kernels/", 10),
+    ],
 )
 def test_longer_lists_ask_no_more(team: Team, judged: Judged, kernel: AcceptedKernel, address: str, most: int) -> None:
     client: Any = signed_in_as(team.reviewer)
