@@ -19,7 +19,9 @@ from apps.kernels.judge.session import Session
 from apps.kernels.judge.windows import Sample, Window
 
 _random = secrets.SystemRandom()
-TARGET_SECONDS = 0.003  # a window shorter than this holds several calls
+TARGET_SECONDS = 0.003  # a window shorter than this holds several calls, with up to USUAL_THREADS threads
+USUAL_THREADS = 4
+MOST_TIMES = 8  # as long at most: beyond 32 threads a judgement would take too long
 LARGEST_BLOCK = 256
 ARENA_BYTES = 256 << 20
 SETTLING_ROUNDS = 2  # of each group, not counted
@@ -61,9 +63,18 @@ class Group:
         return Samples(process, of("reference"), of("candidate"), of("compiled"), of("second reference"))
 
 
+def target_seconds(threads: int) -> float:
+    """How long a window should last. It opens with all threads frozen, and its first parallel region wakes them one by one.
+
+    What that takes grows with their number and is no work of the kernel's; so the window grows with them, in proportion, and
+    the share of it that waking takes stays what it is with four threads.
+    """
+    return TARGET_SECONDS * min(MOST_TIMES, max(1.0, threads / USUAL_THREADS))
+
+
 def block_size(session: Session, call_seconds: float) -> int:
     """How many calls go into one window, so that it lasts milliseconds; each on its own inputs."""
-    wanted = math.ceil(TARGET_SECONDS / max(call_seconds, 1e-6))
+    wanted = math.ceil(target_seconds(session.threads) / max(call_seconds, 1e-6))
     per_call = max(1, session.oracle.problem.input_bytes + session.oracle.problem.output_bytes)
     return max(1, min(wanted, LARGEST_BLOCK, ARENA_BYTES // per_call))
 
