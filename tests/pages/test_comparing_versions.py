@@ -73,6 +73,20 @@ def test_a_way_of_looking_stays_while_sides_are_swapped(ada: Client, world: dict
         assert f'href="?a={run}.4&amp;b={run}.3{given_view.replace("&", "&amp;")}"' in content
 
 
+def test_a_way_to_compare_leads_to_an_address_that_stays_the_same(ada: Client, world: dict[str, Any]) -> None:
+    run = world["done"].pk
+    for against, left in (
+        ("parent", f"{run}.2"),
+        ("best", f"{run}.4"),
+        ("accepted", "reference"),
+        ("reference", "reference"),
+    ):
+        answer = ada.get(f"/compare/?b={run}.3&against={against}&view=unified")
+        assert answer.status_code == 302
+        assert sorted(answer["Location"].partition("?")[2].split("&")) == [f"a={left}", f"b={run}.3", "view=unified"]
+    assert ada.get(f"/compare/?a={run}.99&b={run}.3").status_code == 404
+
+
 def test_three_versions_stand_in_a_table_held_against_the_first(ada: Client, world: dict[str, Any]) -> None:
     run = world["done"].pk
     page = ada.get(f"/compare/versions/?v={run}.1&v={run}.2,{run}.4&v=99.1&v={run}.1")

@@ -42,7 +42,7 @@ FULL = (
     "/compare/",
     "/compare/?a={done}.1&b={live}.4",
     "/compare/?a={done}.4&b=reference&view=unified",
-    "/compare/?b={done}.4&against=parent",
+    "/compare/?a=reference&b={done}.4",
     "/compare/?a={done}.1&b={live}.4&view=split",
     "/compare/runs/?runs={live},{done}",
     "/compare/runs/?runs={live},{done}&axis=time",

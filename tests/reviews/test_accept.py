@@ -145,8 +145,8 @@ def test_declining_wants_a_reason(team: Team, proposal: Proposal) -> None:
 
 def test_compare_offers_the_accepted_one(team: Team, judged: Judged, kernel: AcceptedKernel) -> None:
     client, key = signed_in_as(team.viewer), f"{judged.run.pk}.3"
-    assert "against=accepted" in client.get(f"/compare/?b={key}&against=reference").content.decode()
-    page = client.get(f"/compare/?b={key}&against=accepted").content.decode()
+    assert "against=accepted" in client.get(f"/compare/?a=reference&b={key}").content.decode()
+    page = client.get(f"/compare/?b={key}&against=accepted", follow=True).content.decode()
     assert f"run {judged.run.pk} v2" in page
     assert client.get(f"/api/v1/compare/?b={key}&against=accepted").json()["a"]["key"] == f"{judged.run.pk}.2"
     assert "against=accepted" in client.get(judged.better.get_absolute_url()).content.decode()

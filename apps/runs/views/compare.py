@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 
 from apps.people.permissions import Action
-from apps.runs.models import Run
+from apps.runs.models import Run, Version
 from apps.runs.presentation import charts, comparison, extensions, figures, metrics, twins, versions_table
 from apps.runs.presentation.diffs import diff
 from apps.runs.presentation.runs_table import rows_of
@@ -18,7 +18,7 @@ MOST_RUNS = 6
 
 
 def compare(request: HttpRequest) -> HttpResponse:
-    """Versions `a` and `b` (each RUN.NUMBER, `a` may be reference), or `b` against parent, best or reference."""
+    """Versions `a` and `b` (each RUN.NUMBER, one may be reference); `against` leads `b` to the address of such a pair."""
     person_who_may(request, Action.VIEW)
     left_key, right_key = request.GET.get("a", ""), request.GET.get("b", "")
     swapped = right_key == comparison.REFERENCE
@@ -27,8 +27,11 @@ def compare(request: HttpRequest) -> HttpResponse:
         if left_key or right_key:
             raise Http404("There is no such version.")
         return render(request, "compare/choose.html")
-    against = request.GET.get("against", "")
-    other = comparison.find(left_key) if not swapped and not against else comparison.other_side(anchor, against)
+    if against := request.GET.get("against", ""):
+        return redirect(_with_both_named(request, comparison.other_side(anchor, against)))
+    other = None if swapped else comparison.find(left_key)
+    if other is None and not swapped and left_key not in ("", comparison.REFERENCE):
+        raise Http404("There is no such version.")
     if other is not None and other.run.problem_id != anchor.run.problem_id:
         raise Http404("Two versions are compared that solve the same problem; these don't.")
     sides = [comparison.side(other, anchor), comparison.side(anchor, anchor)]
@@ -51,6 +54,14 @@ def compare(request: HttpRequest) -> HttpResponse:
         "roofline_data": asdict(roofs) if roofs else None,
     }
     return render(request, "compare/compare.html", context)
+
+
+def _with_both_named(request: HttpRequest, other: Version | None) -> str:
+    """The address with both sides named: what is the best or the accepted one today may be another tomorrow."""
+    query = request.GET.copy()
+    del query["against"]
+    query["a"] = comparison.key_of(other) if other is not None else comparison.REFERENCE
+    return f"{request.path}?{query.urlencode(safe='.')}"
 
 
 def compare_runs(request: HttpRequest) -> HttpResponse:
