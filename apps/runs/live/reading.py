@@ -141,7 +141,7 @@ def _hosts() -> Iterator[tuple[str, object]]:
     for host_id, *job in live.values_list("host_id", "pk", "state", "stage", "message", "fraction"):
         at_work.setdefault(host_id, []).append(tuple(job))
     faults = dict(Fault.objects.order_by().values_list("host_id").annotate(Count("pk")))
-    finished = dict(Device.objects.order_by().values_list("host_id").annotate(Max(_LAST_DONE)))
+    finished = dict(Device.objects.order_by().values_list("host_id").annotate(last=Max(_LAST_DONE)))
     for host in Host.objects.exclude(name=ELSEWHERE).defer("report"):
         looks = (host.enabled, host.is_online(), host.station, host.reported_at, host.weak_isolation_allowed_by_id)
         yield host.name, (looks, at_work.get(host.pk), faults.get(host.pk), finished.get(host.pk))
