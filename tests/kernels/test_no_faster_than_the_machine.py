@@ -92,6 +92,14 @@ def test_faster_than_memory_is_rejected_and_a_little_slower_is_not(host: HostRep
     assert passing.environment["floor"]["compulsory_bytes"] == 128 * MIB
 
 
+def test_where_memory_was_never_measured_the_floor_is_said_to_be_unchecked(host: HostReport) -> None:
+    for here in (None, replace(host, ceilings=Ceilings())):
+        found = findings(0.001, dependence=(1.0,))
+        ruling.judge_floor(session(LARGE), found, here)
+        assert found.environment["floor"] == ruling.NO_FLOOR
+        assert found.rejections == []
+
+
 def test_less_work_than_written_is_said_and_checked_again(host: HostReport, monkeypatch: pytest.MonkeyPatch) -> None:
     again: list[Findings] = []
 

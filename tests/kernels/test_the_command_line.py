@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from apps.kernels.cli import evaluating
 from apps.kernels.cli.complete import complete
 from apps.kernels.cli.evaluating import evaluation_json
 from apps.kernels.cli.inputs import read_settings
 from apps.kernels.cli.selftesting import described
-from apps.kernels.evaluation import Evaluation, Policy, Tier, Verdict
+from apps.kernels.evaluation import Evaluation, EvaluationRequest, Policy, Tier, Verdict
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.plain import from_plain
 from apps.kernels.selftest.bench import Tried
@@ -145,6 +147,20 @@ def test_settings_are_read_as_python_s_literals() -> None:
 
 
 @pytest.mark.judge
+@pytest.mark.parametrize(
+    ("tier", "profile", "measures"), [("full", False, True), ("quick", True, True), ("quick", False, False)]
+)
+def test_what_memory_reaches_is_measured_wherever_the_floor_decides(
+    tier: str, profile: bool, measures: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(evaluating, "Zygote", nullcontext)
+    monkeypatch.setattr(evaluating, "host_report", lambda *, quick, observe: asked.append(not quick))
+    monkeypatch.setattr(evaluating, "evaluate", lambda *words, **options: None)
+    evaluating._judged(EvaluationRequest("", "", tier=Tier(tier), profile=profile))
+    assert asked == [measures]
+
+
 def test_evaluate_gives_a_verdict_and_its_exit_code(tmp_path: Path) -> None:
     right, wrong, cheat = tmp_path / "right.py", tmp_path / "wrong.py", tmp_path / "cheat.py"
     right.write_text(CANDIDATE)

@@ -69,7 +69,8 @@ def _check_candidate(path: str, source: str) -> None:
 def _judged(request: EvaluationRequest) -> Evaluation:
     try:
         with Zygote() as zygote:
-            host = host_report(quick=not request.profile, observe=log)
+            # the floor of a full judgement needs what memory reaches here, profile or not; measured once, then kept
+            host = host_report(quick=not request.profile and request.tier is Tier.QUICK, observe=log)
             return evaluate(request, zygote=zygote, host=host, observe=log)
     except ProblemRefused as refusal:
         raise BadInput(f"the problem can't be judged: {refusal}") from None

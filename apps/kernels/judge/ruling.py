@@ -17,6 +17,7 @@ from apps.kernels.judge.session import Session
 from apps.kernels.machine import HostReport
 from apps.kernels.plain import to_plain
 
+NO_FLOOR = "not checked: what this machine's memory reaches has not been measured yet"
 FLOOR_SHARE = 0.85  # of the time that the compulsory bytes take at the largest bandwidth measured
 
 
@@ -28,12 +29,13 @@ def static_rules(request: EvaluationRequest) -> tuple[Rejection, ...]:
 
 
 def judge_floor(session: Session, findings: Findings, host: HostReport | None) -> None:
-    """Reject what is faster than this machine can move the bytes that must be moved."""
+    """Reject what is faster than this machine can move the bytes that must be moved; where that is not known, say so."""
     candidate = findings.timing.candidate
-    if host is None or candidate is None:
+    if candidate is None:
         return
-    floor = floor_of(session.oracle.problem, findings.strength.dependence, host)
+    floor = floor_of(session.oracle.problem, findings.strength.dependence, host) if host is not None else None
     if floor is None:
+        findings.environment["floor"] = NO_FLOOR
         return
     findings.environment["floor"] = to_plain(floor)
     if candidate.median_ms < floor.floor_ms:
