@@ -70,6 +70,8 @@ PEOPLE = (
     Row("settings-member", POST, ADMINS, {"pk": "{other}"}, {"do": "link"}),
     Row("settings-audit", GET, ADMINS),
     Row("api-me-list", GET, EVERYBODY),
+    Row("api-me-list", PATCH, EVERYBODY, body={"first_name": "A"}),
+    Row("api-me-password", POST, EVERYBODY, body={"old_password": "x", "new_password": "y"}),
     Row("api-member-list", GET, EVERYBODY),
     Row("api-member-list", POST, ADMINS, body={"username": "new", "role": "viewer"}),
     Row("api-member-detail", GET, EVERYBODY, {"username": "{other_name}"}),
@@ -91,16 +93,19 @@ NOTICES = (
     Row("settings-notifications", POST, EVERYBODY),
     Row("settings-webhooks", POST, EVERYBODY, body={"url": "https://198.51.100.7/hook"}),
     Row("settings-webhook", POST, EVERYBODY, {"pk": "{own_hook}"}, {"do": "remove"}),
-    Row("settings-webhook", POST, ADMINS, {"pk": "{own_hook}"}, {"do": "allow"}),
+    Row("settings-webhook", POST, EVERYBODY, {"pk": "{own_hook}"}, {"do": "try"}),
+    *(Row("settings-webhook", POST, ADMINS, {"pk": "{own_hook}"}, {"do": do}) for do in ("allow", "forbid")),
     Row("api-notice-list", GET, EVERYBODY),
     Row("api-notice-detail", GET, EVERYBODY, {"pk": "{own_notice}"}),
     Row("api-notice-read-all", POST, EVERYBODY),
+    Row("api-notice-read-one", POST, EVERYBODY, {"pk": "{own_notice}"}),
     Row("api-notice-choice-list", GET, EVERYBODY),
     Row("api-notice-choice-list", POST, EVERYBODY, body={"choices": []}),
     Row("api-webhook-list", GET, EVERYBODY),
     Row("api-webhook-list", POST, EVERYBODY, body={"url": "https://198.51.100.7/hook"}),
     Row("api-webhook-detail", DELETE, EVERYBODY, {"pk": "{own_hook}"}),
     Row("api-webhook-try-out", POST, EVERYBODY, {"pk": "{own_hook}"}),
+    Row("api-webhook-private", POST, ADMINS, {"pk": "{own_hook}"}, {"allowed": True}),
 )
 HOSTS = (
     Row("hosts", GET, EVERYBODY),
@@ -123,7 +128,7 @@ LEDGER = (
     Row("settings-model-new", POST, ADMINS),
     Row("settings-model", GET, ADMINS, MODEL),
     Row("settings-model", POST, ADMINS, MODEL),
-    Row("settings-model-change", POST, ADMINS, MODEL, {"do": "off"}),
+    *(Row("settings-model-change", POST, ADMINS, MODEL, {"do": do}) for do in ("on", "off", "remove")),
     Row("settings-model-test", POST, ENGINEERS, MODEL),
     Row("settings-model-trial", GET, EVERYBODY, {"pk": "{trial}"}),
     Row("settings-limits", GET, EVERYBODY),
@@ -190,6 +195,9 @@ RUNS = (
     Row("api-version-detail", GET, EVERYBODY, API_VERSION),
     Row("api-version-measurements", GET, EVERYBODY, API_VERSION),
     Row("api-version-measurements", POST, ENGINEERS, API_VERSION, {"device": "{device}"}),
+    Row("api-saved-view-list", GET, EVERYBODY),
+    Row("api-saved-view-list", POST, EVERYBODY, body={"name": "mine", "query": "state=running"}),
+    Row("api-saved-view-detail", DELETE, EVERYBODY, {"pk": "{own_view}"}),
     Row("api-evaluation-list", GET, EVERYBODY),
     Row("api-evaluation-detail", GET, EVERYBODY, {"pk": "{measurement}"}),
     Row("api-compare-list", GET, EVERYBODY, query="b={run}.2"),
@@ -230,6 +238,7 @@ REVIEWS = (
     Row("api-review-decline", POST, REVIEWERS, REVIEW, DIGEST),
     Row("api-review-ask", POST, ENGINEERS, REVIEW, {"asked": []}),
     Row("api-review-revise", POST, ENGINEERS, REVIEW, {"run": "{run}", "version": 3}),
+    Row("api-review-measure", POST, ENGINEERS, REVIEW, {"devices": ["{device}"]}),
     Row("api-review-vote", POST, ENGINEERS, REVIEW, {"vote": "comment", **DIGEST}),
     Row("api-review-withdraw", POST, ENGINEERS, REVIEW, {"text": "x"}),
     Row("api-kernel-list", GET, EVERYBODY),
@@ -244,6 +253,11 @@ REVIEWS = (
     Row("api-comment", DELETE, ENGINEERS, {"review_pk": "{proposal}", "pk": "{own_comment}"}),
 )
 ROWS = (*BUILDING, *PEOPLE, *NOTICES, *HOSTS, *LEDGER, *RUNS, *REVIEWS)
+
+# Forms that anybody may send, signed in or not: nothing is asked of whom they are.
+FORMS_OF_NOBODY = frozenset({"password-forgotten"})
+# Words that stand in a view's cases and are no deeds of its form: tabs, and what only goes somewhere.
+NO_DEEDS = frozenset({"compare"})
 
 # What a client may send on a run's socket, and which sockets there are.
 SOCKETS = {"ws/notices": EVERYBODY, "ws/runs": EVERYBODY, "ws/runs/<int:run_id>": EVERYBODY}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,13 +21,14 @@ from apps.notices.models import Kind, Notice, Webhook
 from apps.people import tokens
 from apps.people.models import AuditEntry, Person, Role, SignedIn
 from apps.reviews import accepting, comments, proposing, votes
+from apps.reviews.views.deeds import DEEDS
 from apps.runs import events
 from apps.runs.events import Entry
 from apps.runs.live.consumers import COMMANDS, NOT_ALLOWED, SIGNED_OUT
 from apps.runs.live.routing import urlpatterns as sockets
-from apps.runs.models import Run, RunState
+from apps.runs.models import Run, RunState, SavedView
 from tests.people import matrix
-from tests.people.matrix import ANYBODY, ROWS, Row
+from tests.people.matrix import ANYBODY, POST, ROWS, Row
 from tests.reviews.conftest import Judged, Team, judged, team  # noqa: F401 - fixtures
 from tests.runs.sockets import browser
 
@@ -56,6 +59,49 @@ def test_every_route_has_a_row() -> None:
     assert not set(told) - set(there), "rows whose route is gone"
     missing = {name: methods - told[name] for name, methods in there.items() if methods - told[name]}
     assert not missing, "methods without a row"
+
+
+def views(patterns: Any = None) -> Iterator[tuple[str, Any]]:
+    """Every route's name with the function behind it."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        if isinstance(pattern, URLResolver):
+            yield from views(pattern.url_patterns)
+        else:
+            yield str(pattern.name), inspect.unwrap(pattern.callback)
+
+
+def test_every_page_that_takes_a_form_has_a_row_for_it() -> None:
+    """The resolver does not know which methods a function takes; its module says it."""
+    posts = {row.name for row in ROWS if row.method == POST}
+    told = {row.name for row in ROWS}
+    untold = set()
+    for name, view in views():
+        if not inspect.isfunction(view) or not view.__module__.startswith(("apps.", "pragma_web")):
+            continue
+        text = inspect.getsource(view)
+        takes = any(word in text for word in ("@require_POST", "request.POST", '"POST"'))
+        if takes and name in told - posts - matrix.FORMS_OF_NOBODY:
+            untold.add(name)
+    assert not untold, "pages that take a form, without a row with POST"
+
+
+def test_every_deed_of_a_page_has_a_row() -> None:
+    """`do` names the deed where one address takes several."""
+    told: dict[str, set[str]] = {}
+    for row in ROWS:
+        if "do" in row.body:
+            told.setdefault(row.name, set()).add(row.body["do"])
+    missing = {}
+    for name, view in views():
+        if name not in told:
+            continue
+        text = inspect.getsource(inspect.getmodule(view))  # type: ignore[arg-type]
+        there = set(DEEDS) if name == "review-do" else set(re.findall(r'"([\w-]+)"', "".join(_CASES.findall(text))))
+        missing[name] = there - told[name] - matrix.NO_DEEDS
+    assert not {name: words for name, words in missing.items() if words}, "deeds without a row"
+
+
+_CASES = re.compile(r"^ +case (.+?)(?: as \w+)?(?: if .+)?:$", re.MULTILINE)
 
 
 def test_every_socket_and_every_message_has_a_row() -> None:
@@ -105,6 +151,7 @@ def world(team: Team, judged: Judged, make_run: Any) -> dict[str, Any]:  # noqa:
         own[role] = {
             "own_token": token.pk,
             "token_text": text,
+            "own_view": SavedView.objects.create(owner=person, name="mine").pk,
             "own_session": signed_in_elsewhere(person).pk,
             "own_notice": Notice.objects.create(person=person, kind=Kind.RUN_ENDED, title="x", key="x").pk,
             "own_hook": Webhook.objects.create(person=person, url="https://192.0.2.1/", salt="x").pk,
@@ -130,6 +177,8 @@ def filled(given: Any, words: dict[str, Any]) -> Any:
     """The same with words in braces replaced."""
     if isinstance(given, dict):
         return {name: filled(value, words) for name, value in given.items()}
+    if isinstance(given, list):
+        return [filled(one, words) for one in given]
     return given.format(**words) if isinstance(given, str) else given
 
 
@@ -190,8 +239,8 @@ def test_a_reading_token_of_an_admin_only_reads(world: dict[str, Any]) -> None:
     for row in ROWS:
         if not row.name.startswith("api-") or row.name == "api-docs":
             continue
-        ours = ("api-token", "api-session", "api-webhook", "api-notice-choice")
-        reads = row.method == "GET" or row.name == "api-notice-read-all"
+        ours = ("api-token", "api-session", "api-webhook", "api-notice-choice", "api-saved-view")
+        reads = row.method == "GET" or row.name in ("api-notice-read-all", "api-notice-read-one")
         allowed = reads and not row.name.startswith(ours) and row.name != "api-audit-list"
         faults.append(wrong(row, asked(client, row, words, **bearer), allowed=allowed))
     assert not [fault for fault in faults if fault]

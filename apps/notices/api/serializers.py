@@ -68,6 +68,12 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
         return hook.private_allowed_by_id is not None
 
 
+class PrivateNetwork(serializers.Serializer[Any]):
+    """Whether a webhook may lead into a private network."""
+
+    allowed = serializers.BooleanField()
+
+
 class NewWebhook(serializers.Serializer[Any]):
     """An address to post notices to."""
 

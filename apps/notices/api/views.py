@@ -7,6 +7,7 @@ from typing import Any
 import django_filters
 from django.conf import settings
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import extend_schema
@@ -18,7 +19,7 @@ from rest_framework.response import Response
 from apps.notices import choosing, webhooks
 from apps.notices.api import serializers as shapes
 from apps.notices.models import Choice, Kind, Notice, Webhook
-from apps.people.api.asking import AskingViews
+from apps.people.api.asking import AskingViews, ask
 from apps.people.api.errors import Complaint
 from apps.people.permissions import Action
 from apps.people.refusals import Refused
@@ -34,6 +35,7 @@ class NoticeFilter(django_filters.FilterSet):  # type: ignore[misc]
 class NoticeViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
     """One's own notices, newest first."""
 
+    lookup_value_regex = r"\d{1,18}"
     serializer_class = shapes.NoticeSerializer
     filterset_class = NoticeFilter
     queryset = Notice.objects.none()
@@ -41,6 +43,14 @@ class NoticeViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews)
     def get_queryset(self) -> QuerySet[Notice]:
         """Those of the person who asks."""
         return Notice.objects.filter(person=self.person, shown=True)
+
+    @extend_schema(request=None, responses=shapes.NoticeSerializer)
+    @action(detail=True, methods=["post"], url_path="read", filterset_class=None)
+    def read_one(self, request: Request, pk: str) -> Response:
+        """Mark one as read."""
+        notice = self.get_object()
+        Notice.objects.filter(pk=notice.pk, read_at=None).update(read_at=timezone.now())
+        return Response(shapes.NoticeSerializer(self.get_queryset().get(pk=notice.pk)).data)
 
     @extend_schema(request=shapes.ReadUntil, responses=shapes.Count)
     @action(detail=False, methods=["post"], filterset_class=None)
@@ -79,6 +89,7 @@ class WebhookViews(mixins.ListModelMixin, AskingViews):
     """One's own webhooks."""
 
     looks = Action.KEEP_ACCOUNT
+    lookup_value_regex = r"\d{1,12}"
     serializer_class = shapes.WebhookSerializer
     queryset = Webhook.objects.none()
 
@@ -97,6 +108,15 @@ class WebhookViews(mixins.ListModelMixin, AskingViews):
         """Post nothing there any more."""
         webhooks.remove(self.get_object(), self.person)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=shapes.PrivateNetwork, responses={200: shapes.WebhookSerializer})
+    @action(detail=True, methods=["post"])
+    def private(self, request: Request, pk: str) -> Response:
+        """Let one lead into a private network, or take that back. An admin may, for anybody's."""
+        ask(self.person, Action.ADMINISTER)
+        hook = get_object_or_404(Webhook, pk=pk)
+        webhooks.allow_private(hook, self.person, allowed=self.read(shapes.PrivateNetwork).validated_data["allowed"])
+        return Response({**shapes.WebhookSerializer(hook).data, "secret": None})
 
     @extend_schema(request=None, responses={204: None, 409: Complaint})
     @action(detail=True, methods=["post"], url_path="try")

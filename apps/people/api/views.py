@@ -1,4 +1,4 @@
-"""REST about people: who asks, the team, one's tokens, the audit log."""
+"""REST about people: the team, one's sessions and tokens, the audit log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
-from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, status
 from rest_framework.decorators import action
@@ -20,18 +19,6 @@ from apps.people.api.errors import Complaint
 from apps.people.audit_query import AuditQuery
 from apps.people.models import AuditEntry, Person, SignedIn, Token
 from apps.people.permissions import Action
-
-
-class MeViews(AskingViews):
-    """Who asks."""
-
-    queryset = Person.objects.none()
-    pagination_class = None
-
-    @extend_schema(responses=forced_singular_serializer(shapes.MeSerializer))
-    def list(self, request: Request) -> Response:
-        """The person that the session or the token stands for."""
-        return Response(shapes.MeSerializer(self.person).data)
 
 
 class MemberViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):

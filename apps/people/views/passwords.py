@@ -6,7 +6,6 @@ from typing import Any
 
 from axes.utils import reset as forget_failures
 from django.contrib import messages
-from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth import views as auth
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
@@ -17,7 +16,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from apps.people import audit, mail, sessions, sign_ins
+from apps.people import account, audit, mail, sessions, sign_ins
 from apps.people.asking import person_who_may
 from apps.people.models import Person
 from apps.people.permissions import Action
@@ -73,10 +72,6 @@ def change_password(request: HttpRequest) -> HttpResponse:
         from apps.people.views.profile import profile_page
 
         return profile_page(request, person, passwords=form)
-    form.save()
-    sessions.end_all(person, person, but=request.session.session_key)
-    update_session_auth_hash(request, form.user)
-    sessions.keep(request, person)
-    audit.record("password.changed", person, person.username)
+    account.change_password(request, person, form)
     messages.success(request, "Your password is changed. You are signed out everywhere else.", "good")
     return redirect("settings-profile")

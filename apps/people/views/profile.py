@@ -10,7 +10,7 @@ from django.contrib.auth.forms import PasswordChangeForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from apps.people import audit
+from apps.people import account
 from apps.people.asking import person_who_may
 from apps.people.forms import ProfileForm
 from apps.people.models import Person
@@ -32,9 +32,7 @@ def profile(request: HttpRequest) -> HttpResponse:
     form = ProfileForm(request.POST, instance=Person.objects.get(pk=person.pk))
     if not form.is_valid():
         return profile_page(request, person, form=form)
-    form.save()
-    if form.instance.email != before:
-        audit.record("member.email_changed", person, person.username)
+    account.change_profile(form, before)
     messages.success(request, "Saved.", "good")
     return redirect("settings-profile")
 

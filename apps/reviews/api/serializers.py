@@ -139,6 +139,13 @@ class NewVote(serializers.Serializer[Any]):
     text = serializers.CharField(default="", allow_blank=True)
 
 
+class NewMeasurements(serializers.Serializer[Any]):
+    """HOST/DEVICE of those that are to judge it in full again, or to time it against the accepted kernel."""
+
+    devices = serializers.ListField(child=serializers.CharField(), allow_empty=False)
+    against_accepted = serializers.BooleanField(default=False)
+
+
 class NewAcceptance(serializers.Serializer[Any]):
     """Accepting the content with that `digest`."""
 

@@ -22,7 +22,7 @@ from apps.people.api.errors import Complaint
 from apps.people.models import Person
 from apps.people.permissions import Action
 from apps.people.refusals import Refused
-from apps.reviews import accepting, comments, evidence, proposing, revoking, rules, verifying, votes
+from apps.reviews import accepting, comments, evidence, measuring, proposing, revoking, rules, verifying, votes
 from apps.reviews.api import serializers as shapes
 from apps.reviews.export import fetching
 from apps.reviews.export.bundle import bundle
@@ -113,6 +113,19 @@ class ReviewViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews)
         proposal = self._asked(Action.COMMENT)
         votes.vote(proposal.pk, self.person, fields["vote"], fields["digest"], fields["text"])
         return self._told(proposal)
+
+    @extend_schema(
+        request=shapes.NewMeasurements, responses={202: JobTicket(many=True), 400: Complaint, 409: Complaint}
+    )
+    @action(detail=True, methods=["post"], filterset_class=None, pagination_class=None)
+    def measure(self, request: Request, pk: str) -> Response:
+        """Have what is proposed measured again on devices of one's choice, before deciding."""
+        fields = self.read(shapes.NewMeasurements).validated_data
+        proposal = cast("Proposal", self.get_object())
+        ask(self.person, Action.REMEASURE, proposal.version)
+        devices = [_device(named) for named in dict.fromkeys(fields["devices"])]
+        jobs = measuring.measure(self.person, proposal, devices, against_accepted=fields["against_accepted"])
+        return Response(JobTicket([{"job": job.pk, "state": job.state} for job in jobs], many=True).data, status=202)
 
     @extend_schema(request=shapes.NewAcceptance, responses={201: shapes.WholeKernel, 400: Complaint, 409: Complaint})
     @action(detail=True, methods=["post"], filterset_class=None)

@@ -14,12 +14,10 @@ from apps.people.asking import person_who_may
 from apps.people.models import Person
 from apps.people.permissions import Action
 from apps.people.refusals import Refused
-from apps.reviews import accepting, comments, duels, proposing, votes
+from apps.reviews import accepting, comments, measuring, proposing, votes
 from apps.reviews.comments import OldSide
 from apps.reviews.models import Proposal
-from apps.reviews.presentation import review_page
 from apps.reviews.views.review import get
-from apps.runs import remeasure
 from apps.runs.views.asking import safe_back
 
 
@@ -123,14 +121,7 @@ def _ask(request: HttpRequest, proposal: Proposal, person: Person) -> str:
 def _measure(request: HttpRequest, proposal: Proposal, person: Person) -> str:
     names = request.POST.getlist("device")
     devices = [one for one in Device.objects.select_related("host").filter(retired=False) if str(one) in names]
-    if not devices:
-        raise Refused("Choose the hosts that are to measure it again.", "device")
-    accepted = review_page.accepted_now(proposal) if request.POST.get("against") else None
-    for device in devices:
-        if accepted is not None:
-            duels.ask(person, proposal.version, accepted.version, device)
-        else:
-            remeasure.measure_again(person, proposal.version, device)
+    measuring.measure(person, proposal, devices, against_accepted=bool(request.POST.get("against")))
     return f"{', '.join(map(str, devices))} measure{'s' * (len(devices) == 1)} it again; the result shows here."
 
 

@@ -131,7 +131,8 @@ class SeedSerializer(serializers.Serializer[Any]):
 
 
 class NewRun(serializers.Serializer[Any]):
-    """A run to launch. `device` is HOST/DEVICE; `twins` launches the same with the profile off beside it."""
+    """A run to launch. `device` is HOST/DEVICE; `twins` launches the same with the profile off beside it; `builtin_best`
+    starts it from the built-in coder's best of this problem too."""
 
     problem = serializers.SlugRelatedField[Problem](slug_field="slug", queryset=Problem.objects.all())
     device = serializers.CharField()
@@ -149,12 +150,14 @@ class NewRun(serializers.Serializer[Any]):
     tokens = serializers.IntegerField(default=None, allow_null=True)
     temperatures = serializers.ListField(child=serializers.FloatField(), default=list)
     seeds = SeedSerializer(many=True, default=list)
+    builtin_best = serializers.BooleanField(default=False)
     notes = serializers.CharField(default="", allow_blank=True)
 
     def order(self) -> LaunchOrder:
         """The order that valid data describes."""
         data = dict(self.validated_data)
         seeds = tuple(Seed(**seed) for seed in data.pop("seeds"))
+        data.pop("builtin_best")
         data["temperatures"] = tuple(data["temperatures"])
         return LaunchOrder(**data, seeds=seeds)
 

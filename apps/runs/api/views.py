@@ -21,7 +21,7 @@ from apps.kernels.evaluation import Tier
 from apps.people.api.asking import AskingViews, ask
 from apps.people.api.errors import Complaint
 from apps.people.permissions import Action
-from apps.runs import annotating, launch, problems, remeasure, steering
+from apps.runs import annotating, launch, problems, remeasure, seeding, steering
 from apps.runs.api import serializers as shapes
 from apps.runs.live.reading import PAGE
 from apps.runs.models import Event, Measurement, Problem, Run, RunState, Version
@@ -105,8 +105,11 @@ class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
     @extend_schema(request=shapes.NewRun, responses={201: shapes.RunSerializer, 400: Complaint})
     def create(self, request: Request) -> Response:
         """Launch a run; with `twins` its twin too."""
-        order = self.read(shapes.NewRun).order()
+        asked = self.read(shapes.NewRun)
+        order = asked.order()
         ask(self.person, Action.LAUNCH, order.problem)
+        if asked.validated_data["builtin_best"]:
+            order = seeding.asked(self.person, order, builtin=True, text="")
         return self._told(launch.launch(self.person, order), status.HTTP_201_CREATED)
 
     @extend_schema(request=shapes.Annotation, responses={200: shapes.RunSerializer, 400: Complaint})
