@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from email.utils import formatdate
 from typing import Any
 
 import pytest
@@ -32,6 +33,14 @@ def test_a_busy_server_is_asked_again_when_it_said(server: Any, settings_of: Any
     assert second.at - first.at >= 1.0
     assert "slow down" in said[0]
     assert "again in 1 s" in said[0]
+
+
+def test_when_to_ask_again_may_be_a_date(server: Any, settings_of: Any) -> None:
+    at = formatdate(time.time() + 3, usegmt=True)  # in whole seconds
+    server.script.play(Reply("slow down", misbehaviour="429", retry_after=at), Reply("now"))
+    assert Gateway(settings_of()).ask(QUESTION, quiet).text == "now"
+    first, second = server.script.requests
+    assert second.at - first.at >= 1.0
 
 
 def test_a_server_that_asks_to_wait_for_too_long_is_not_waited_for(server: Any, settings_of: Any) -> None:
