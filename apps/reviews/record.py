@@ -105,7 +105,9 @@ def _proposed(row: Revision) -> Proposed:
 
 def _decided(row: Decision) -> Decided:
     by = str(row.by) if row.by else None
-    return Decided(row.kind, row.revision, row.digest, by, _at(row.at), row.text, row.data)
+    # Whom it asked stands in its text, by name; their numbers here mean nothing elsewhere.
+    data = {name: value for name, value in row.data.items() if name != "asked"}
+    return Decided(row.kind, row.revision, row.digest, by, _at(row.at), row.text, data)
 
 
 def _said(row: Comment) -> Said:

@@ -36,6 +36,7 @@ from tests.conftest import SOFTSIGN
 from tests.pages import sources
 from tests.reviews.conftest import Team, signed_in_as
 
+SELFTEST = Path(__file__).parents[2] / "apps" / "kernels" / "selftest" / "candidates"
 EVIL = 'soft"""\n\r\u2028import os; os.abort() # \x00\\'
 DRIVER = """
 import contextlib, io, json, runpy, sys
@@ -120,6 +121,101 @@ def test_the_file_runs_elsewhere_with_torch_and_a_compiler_alone(bare_python: Pa
     assert (wrong, second["correct"]) == (1, False)
 
 
+AFFINE = """
+import torch
+from torch import nn
+
+BATCH = 16
+
+
+class Model(nn.Module):
+    def __init__(self, features: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(features))
+        self.norm = nn.BatchNorm1d(features)
+
+    def forward(self, x):
+        y = self.norm(x) * self.weight
+        return y, y.argmax(dim=1), {"sums": y.sum(dim=1)}
+
+
+def get_inputs():
+    return [torch.randn(BATCH, 33)]
+
+
+def get_init_inputs():
+    return [33]
+"""
+PREPARED = """
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(features))
+        self.norm = nn.BatchNorm1d(features)
+        self.scale = None
+
+    def prepare(self):
+        norm = self.norm
+        mean, var = norm.running_mean, norm.running_var
+        if self.training:
+            mean, var = torch.zeros(1), torch.ones(1)
+        self.scale = (norm.weight * self.weight / torch.sqrt(var + norm.eps)).detach()
+        self.shift = (norm.bias * self.weight).detach() - self.scale * mean
+
+    def forward(self, x):
+        if self.training:
+            x = (x - x.mean(0)) / torch.sqrt(x.var(0, unbiased=False) + self.norm.eps)
+        y = x * self.scale + self.shift
+        return y, y.argmax(dim=1), {"sums": y.sum(dim=1)}
+"""
+SWISH = """
+import torch
+from torch import nn
+
+BATCH = 16
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x * torch.sigmoid(x)
+
+
+def get_inputs():
+    return [torch.randn(BATCH, 64)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.timeout(500)
+def test_weights_preparation_several_outputs_and_load_inline_elsewhere(bare_python: Path, tmp_path: Path) -> None:
+    inline = (SELFTEST / "honest" / "load_inline.py").read_text()
+    prepared = standalone(contents(PREPARED, problem_source=AFFINE, tolerance=1e-5, stem="prepared"))
+    unprepared = standalone(
+        contents(PREPARED.replace("var + norm.eps", "var + 1.0"), problem_source=AFFINE, stem="wrong")
+    )
+    built = standalone(contents(inline, problem_source=SWISH, stem="inline"))
+    assert "# Needs torch, a compiler and ninja; nothing of PRAGMA." in built.text
+    assert "# Needs torch and a compiler; nothing of PRAGMA." in prepared.text
+    for file in (prepared, unprepared, built):
+        (tmp_path / file.name).write_text(file.text, encoding="utf-8")
+    done = subprocess.run(
+        [bare_python, "-I", "-c", DRIVER, *(tmp_path / one.name for one in (prepared, unprepared, built))],
+        cwd=tmp_path, env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(tmp_path)}, capture_output=True, text=True,
+        timeout=450, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout)
+    assert [(code, said["correct"]) for code, said in told["said"]] == [(0, True), (1, False), (0, True)]
+    assert told["others"] == []
+
+
 def test_no_name_becomes_code(tmp_path: Path) -> None:
     source = 'from __future__ import annotations\n"""a text"""\n\nclass ModelNew:\n    pass'
     text = standalone(contents(source)).text
@@ -161,6 +257,22 @@ def test_the_bundle_holds_what_an_engineer_elsewhere_needs(team: Team, hostile: 
     readme = files["README.md"].decode()
     assert "](javascript" not in readme
     assert readme.splitlines()[0].startswith("# ../../etc/passwd ")
+
+
+def test_no_key_of_this_installation_leaves_it(
+    team: Team, kernel: AcceptedKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "sk-0123456789abcdef")
+    row = kernel.measurement
+    row.evaluation["build"] = {**row.evaluation["build"], "log": "warning: sk-0123456789abcdef is unused"}
+    type(row).objects.filter(pk=row.pk).update(evaluation=row.evaluation)
+    answer = signed_in_as(team.viewer).get(f"/kernels/{kernel.pk}/bundle.zip")
+    packed = zipfile.ZipFile(io.BytesIO(answer.content))
+    texts = {name.rpartition("/")[2]: packed.read(name).decode() for name in packed.namelist()}
+    assert "warning: *** is unused" in texts["evaluation.json"]
+    for person in (team.engineer, team.reviewer):
+        assert not [name for name, text in texts.items() if person.email and person.email in text]
+    assert '"asked": [' not in texts["decision.json"]
 
 
 def test_the_same_record_gives_the_same_bundle(team: Team, kernel: AcceptedKernel) -> None:

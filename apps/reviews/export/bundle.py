@@ -8,11 +8,12 @@ import json
 import zipfile
 from dataclasses import dataclass
 
+from apps.agents.gateway.secret import Scrubber
 from apps.kernels.plain import Plain, to_plain
 from apps.kernels.problem import read_problem
 from apps.people.refusals import Refused
 from apps.reviews.export.contents import Contents, contents_of
-from apps.reviews.export.standalone import one_line, standalone
+from apps.reviews.export.standalone import needs, one_line, standalone
 from apps.reviews.models import AcceptedKernel
 from apps.reviews.record import record_of
 from apps.runs.transcripts import exporting, transcript
@@ -42,23 +43,28 @@ def _files(kernel: AcceptedKernel, contents: Contents) -> dict[str, bytes]:
         "kernel.py": standalone(contents).text.encode(),
         "candidate.py": contents.source.encode(),
         "problem.py": problem.encode(),
-        "evaluation.json": _json(evaluation),
-        "profile.json": _json(evaluation.get("profile")),
-        "environment.json": _json({"host": contents.environment, "evaluation": evaluation.get("environment")}),
-        "decision.json": _json(to_plain(record_of(kernel.proposal))),
     }
+    told = {
+        "evaluation.json": evaluation,
+        "profile.json": evaluation.get("profile"),
+        "environment.json": {"host": contents.environment, "evaluation": evaluation.get("environment")},
+        "decision.json": to_plain(record_of(kernel.proposal)),
+    }
+    # Compilers and people say what they like; a key of this installation leaves it in no file.
+    scrubber = Scrubber(())
+    files |= {name: scrubber.without_secrets(_json(value)).encode() for name, value in told.items()}
     try:
-        told = transcript.written(exporting.transcript_of(kernel.version.run))
+        transcribed = transcript.written(exporting.transcript_of(kernel.version.run))
     except Refused as refusal:
         files["transcript.txt"] = f"There is no transcript of the run: {refusal.message}\n".encode()
     else:
-        files["transcript.json"] = told.encode()
+        files["transcript.json"] = transcribed.encode()
     files["README.md"] = _readme(kernel, contents, files).encode()
     return files
 
 
-def _json(value: Plain) -> bytes:
-    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+def _json(value: Plain) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 _WHAT = {
@@ -86,7 +92,7 @@ From {_escaped(contents.address)}
 
 {told}
 
-`sha256sum -c SHA256SUMS` checks the files. The kernel needs torch and a compiler, nothing of PRAGMA. The speed-up holds
+`sha256sum -c SHA256SUMS` checks the files. The kernel needs {needs(contents.source)}, nothing of PRAGMA. The speed-up holds
 for the device it was measured on and is no promise for another one: `python kernel.py` says what it is here.
 """
 

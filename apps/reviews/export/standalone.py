@@ -53,9 +53,14 @@ def _header(contents: Contents) -> list[str]:
         f"{contents.speedup} over eager on {one_line(contents.device_model)} ({one_line(contents.device)}).",
         f"Content SHA-256 {contents.digest} (of the text between this header and the line 'Added by PRAGMA').",
         f"From {one_line(contents.address)}",
-        "Needs torch and a compiler; nothing of PRAGMA.",
+        f"Needs {needs(contents.source)}; nothing of PRAGMA.",
     ]
     return [f"# {line}" for line in lines]
+
+
+def needs(source: str) -> str:
+    """What the file needs where it is run: Torch's own `load_inline` calls ninja."""
+    return "torch, a compiler and ninja" if "load_inline" in source else "torch and a compiler"
 
 
 def _literals(contents: Contents) -> str:
