@@ -28,6 +28,8 @@ STRONGER = (
 # Tried one after the other until an answer kept from inputs that differ from these in one element of sixteen is told: of a
 # mean over millions of numbers, only what comes from another distribution moves more than rounding.
 ALIKE = ("as given", "large", "offset")
+# Among their terms many are alike, or one outweighs the rest: a plain running sum's rounding errors add up there.
+DRIFTING = ("large", "heavy-tailed", "sparse", "all alike", "nearly alike", "one stands out", "low bits")
 UNUSED = "unused input"
 CONFIDENCE = 0.99
 

@@ -45,6 +45,37 @@ def test_a_longer_reduction_allows_more(exact: torch.Tensor) -> None:
     assert judge(true, own, off, 1 << 18)["passed"]  # half of eps times 512
 
 
+def running_sum(terms: torch.Tensor) -> torch.Tensor:
+    """One term after the other, in float32, as one first writes it."""
+    total = torch.zeros(terms.shape[0])
+    for column in terms.unbind(1):
+        total = total + column
+    return total
+
+
+@pytest.mark.parametrize("how", ["all alike", "low bits", "heavy-tailed", "sparse"])
+def test_a_plain_running_sum_is_right_where_its_errors_all_go_one_way(how: str) -> None:
+    generator = torch.Generator().manual_seed(1)
+    drawn = draws.reshape(torch.randn(500, 1024, generator=generator), how, generator)
+    terms = drawn.abs() if how in ("all alike", "low bits") else torch.exp(drawn - drawn.amax(1, keepdim=True))
+    true, own, got = terms.double().sum(1), terms.sum(1), running_sum(terms)
+    assert judge(true, own, got, 1024, drifts=True)["passed"]
+    for bits in (8, 11):
+        low = rounded(terms, bits)
+        lost = float(((low.double().sum(1) - true) / true).abs().max())
+        if lost > 2.0**-13:
+            assert not judge(true, own, low.double().sum(1).float(), 1024, drifts=True)["passed"]
+
+
+def test_how_far_a_running_sum_may_drift_is_bounded(exact: torch.Tensor) -> None:
+    true, own = answers(exact)
+    peak = own.abs().max()
+    assert judge(true, own, own + peak * 300 * EPS, 1024, drifts=True)["passed"]  # 512 of them are allowed
+    assert not judge(true, own, own + peak * 300 * EPS, 1024)["passed"]
+    assert not judge(true, own, own + peak * 300 * EPS, 160, drifts=True)["passed"]
+    assert not judge(true, own, own + peak * 600 * EPS, 1 << 16, drifts=True)["passed"]
+
+
 def test_nan_and_infinities_must_be_where_torch_has_them(exact: torch.Tensor) -> None:
     exact[0, 0], exact[0, 1], exact[0, 2] = math.nan, math.inf, -math.inf
     true, own = answers(exact)

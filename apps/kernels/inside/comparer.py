@@ -86,6 +86,7 @@ def compare(expect: mmap.mmap, raw: mmap.mmap, message: Plain) -> Plain:
             got,
             int(message["reduction"]),
             near=float(message["near"]),
+            drifts=bool(message["drifts"]),
             jumps=_jumps(expect, item),
             scores=_scores(expect, item),
         )

@@ -20,7 +20,7 @@ from apps.kernels.inside.answering import Answered
 from apps.kernels.inside.mutants import Mutant, Outputs, mutants
 from apps.kernels.inside.screening import CHUNK
 from apps.kernels.plain import Plain, to_plain
-from apps.kernels.strength import ALIKE, FULL, QUICK, STRONGER, Strength
+from apps.kernels.strength import ALIKE, DRIFTING, FULL, QUICK, STRONGER, Strength
 
 if TYPE_CHECKING:
     from apps.kernels.inside.oracle import Oracle
@@ -178,6 +178,7 @@ class _Examination:
             got,
             self.oracle.reduction,
             near=self.oracle.near,
+            drifts=case.how in DRIFTING,
             jumps=found.jumps[index],
             scores=found.scores[index],
         )

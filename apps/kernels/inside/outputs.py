@@ -37,28 +37,36 @@ def judge(
     reduction: int,
     *,
     near: float = NEAR,
+    drifts: bool = False,
     jumps: torch.Tensor | None = None,
     scores: Scores | None = None,
 ) -> Plain:
     """Hold an output against the exact answer and torch's own.
 
-    `jumps` marks elements so near a discontinuity that rounding decides: they are left out and counted. Gives passed,
-    near (whether torch's own answer is near enough to the exact one to judge by), error, tolerance, left_out, wrong, detail.
+    `jumps` marks elements so near a discontinuity that rounding decides: they are left out and counted. `drifts` says that
+    the inputs make a running sum's errors add up. Gives passed, near (whether torch's own answer is near enough to the exact
+    one to judge by), error, tolerance, left_out, wrong, detail.
     """
     if own.is_floating_point():
-        return _floats(exact, own, got, reduction, near, jumps)
+        return _floats(exact, own, got, reduction, near, drifts, jumps)
     if scores is not None:
         return _indices(exact, got, scores)
     return _integers(exact, own, got, jumps)
 
 
 def _floats(
-    exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, reduction: int, near: float, jumps: torch.Tensor | None
+    exact: torch.Tensor,
+    own: torch.Tensor,
+    got: torch.Tensor,
+    reduction: int,
+    near: float,
+    drifts: bool,
+    jumps: torch.Tensor | None,
 ) -> Plain:
     exact, own, shaped, got = exact.reshape(-1), own.reshape(-1), got, got.reshape(-1)
     near = max(near, NEAR_ULPS * torch.finfo(own.dtype).eps)
     if jumps is None:
-        usual = screening.screen(exact, own, got, reduction)
+        usual = screening.screen(exact, own, got, reduction, drifts=drifts)
         if usual is not None:
             return {"passed": True, "error": usual.error, "tolerance": usual.tolerance, "near": True}
     if exact.numel() == 0:
@@ -67,7 +75,7 @@ def _floats(
     # where float32 itself overflows, float64 doesn't: there torch's own answer is what is meant
     exact = torch.where(odd, own.double(), exact)
     clean, mine = exact.masked_fill(odd, 0.0), own.masked_fill(odd, 0.0)
-    scale, _ = limits(clean, mine, reduction)
+    scale, _ = limits(clean, mine, reduction, drifts)
     out = _relative(mine, clean, scale) > near
     if jumps is not None:
         out |= jumps.reshape(-1)
@@ -81,7 +89,7 @@ def _floats(
     if share <= JUMPS_ALLOWED and share:
         # left out: neither an error of theirs nor one of torch's own, which would widen the limit of their neighbours
         mine, theirs = torch.where(out, clean.to(own.dtype), mine), torch.where(out, clean.to(own.dtype), theirs)
-    scale, allowed = limits(clean, mine, reduction)
+    scale, allowed = limits(clean, mine, reduction, drifts)
     error = _relative(theirs, clean, scale)
     excess = error - allowed.repeat_interleave(_chunk_size(clean.numel()))[: clean.numel()]
     if share <= JUMPS_ALLOWED:
@@ -170,12 +178,12 @@ def _counted(wrong: torch.Tensor, got: torch.Tensor, exact: torch.Tensor, share:
     return answer
 
 
-def limits(exact: torch.Tensor, own: torch.Tensor, reduction: int) -> tuple[torch.Tensor, torch.Tensor]:
+def limits(exact: torch.Tensor, own: torch.Tensor, reduction: int, drifts: bool) -> tuple[torch.Tensor, torch.Tensor]:
     """For each chunk its scale, and the largest error allowed relative to that scale (see `screening.limits`)."""
     size = _chunk_size(exact.numel())
     error = (own.double() - exact).abs()
     peak, own_error = screening.largest(exact.abs(), size), screening.largest(error, size)
-    return screening.limits(peak, own_error, torch.finfo(own.dtype), reduction)
+    return screening.limits(peak, own_error, torch.finfo(own.dtype), reduction, drifts=drifts)
 
 
 def _kind(tensor: torch.Tensor) -> torch.Tensor:

@@ -13,6 +13,7 @@ from apps.kernels.judge.oracle import Answer, Oracle
 from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.windows import Output, Sample
 from apps.kernels.plain import Plain
+from apps.kernels.strength import DRIFTING
 
 COMPARE_SECONDS = 120.0
 
@@ -71,14 +72,15 @@ class Comparer:
             self.raw.view[at : at + len(sample.data)] = sample.data
         return Copy(slot, specs)
 
-    def compare(self, copy: Copy, answer: Answer) -> Comparison:
-        """Hold a copy against an answer."""
+    def compare(self, copy: Copy, answer: Answer, how: str = "as given") -> Comparison:
+        """Hold a copy against an answer; `how` names the distribution of the inputs."""
         offsets, _ = self._slots[copy.slot]
         hints = answer.hints or [{}] * len(copy.specs)
         rows = zip(copy.specs, offsets, answer.exact, answer.own, hints, strict=True)
         outputs = [{**spec.plain(), **hint, "got": at, "exact": e, "own": o} for spec, at, e, o, hint in rows]
         problem = self.oracle.problem
-        said = self._ask({"outputs": outputs, "reduction": problem.reduction, "near": problem.near})
+        ask = {"reduction": problem.reduction, "near": problem.near, "drifts": how in DRIFTING}
+        said = self._ask({"outputs": outputs, **ask})
         return _summary(said["outputs"])
 
     def mix(self, orders: Sequence[MixOrder]) -> None:

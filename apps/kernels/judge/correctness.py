@@ -64,7 +64,7 @@ def _trial(session: Session, runner: Runner, recipe: Recipe, how: str, seed: int
             session.contents.ask(recipe)
             answer = oracle.answer(buffers=buffers)
             wrong_buffer = _buffer_that_differs(session, runner, buffers)
-        comparison = comparer.compare(copy, answer)
+        comparison = comparer.compare(copy, answer, how)
         if not answer.finite and not comparison.passed:
             return None
         if not comparison.near:
