@@ -1,5 +1,5 @@
-"""A kernel's whole way, by three people of different roles: compared, proposed, talked over, mended, approved, accepted,
-exported, and run where nothing of PRAGMA is."""
+"""A kernel's whole way, by three people of different roles: a run launched, versions compared, one proposed, talked over,
+mended, approved, accepted, exported, and run where nothing of PRAGMA is."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def test_three_people_agree_on_a_kernel(browser: Browser, base: str, world: dict
     reviewer = factories.PersonFactory.create(username="remy", first_name="Remy", last_name="Ito", role=Role.REVIEWER)
     viewer = factories.PersonFactory.create(username="velma", first_name="Velma", last_name="Lin", role=Role.VIEWER)
     with browsing(browser, base, engineer) as mine, browsing(browser, base, reviewer) as theirs:
+        launched(mine)
         proposed(mine, run.pk)
         mine.wait_for_url("**/reviews/*/")
         address = mine.url
@@ -60,6 +61,15 @@ def test_three_people_agree_on_a_kernel(browser: Browser, base: str, world: dict
         downloading.value.save_as(file)
     assert AcceptedKernel.objects.get().version.source in file.read_text()
     runs_elsewhere(file)
+
+
+def launched(page: Page) -> None:
+    """A run of the same problem is put into the queue; what follows is about one that is done."""
+    page.goto("/launch/?problem=softsign")
+    expect(page.locator("#known")).to_contain_text("can be judged")
+    page.get_by_role("button", name="Launch", exact=True).click()
+    page.wait_for_url("**/runs/*/")
+    expect(page.locator("h1 .chip")).to_contain_text("queued")
 
 
 def proposed(page: Page, run: int) -> None:
