@@ -6,6 +6,7 @@ The measuring itself is the host's; here an `Evaluation` becomes what the Conduc
 from __future__ import annotations
 
 from apps.kernels.evaluation import Evaluation, Metric, Profile, Roofline, SpeedUp, Time, Verdict
+from apps.kernels.machine import mix_in_words
 
 # Always there for a correct, timed version. The second is the steadier one to predict and to hold a prediction against:
 # it comes of pairs, so that a machine that got slower in between disturbs both sides alike.
@@ -72,11 +73,11 @@ def _ratio(speedup: SpeedUp) -> str:
 
 def _roof(roofline: Roofline) -> str:
     if not roofline.points:
-        return f"The roof for {roofline.mix} is {roofline.bandwidth_gbytes_per_s:.3g} GB/s."
+        return f"The roof for {mix_in_words(roofline.mix)} is {roofline.bandwidth_gbytes_per_s:.3g} GB/s."
     point = roofline.points[0]
     said = (
         f"At {point.intensity:.3g} FLOP a byte it moves {point.gbytes_per_s:.3g} GB/s"
-        f" of {roofline.bandwidth_gbytes_per_s:.3g} ({roofline.mix})"
+        f" of {roofline.bandwidth_gbytes_per_s:.3g} ({mix_in_words(roofline.mix)})"
         f" and computes {point.gflops:.3g} GFLOP/s of {roofline.peak_gflops:.3g}"
     )
     return said + (f", {point.share_of_roof:.0%} of the roof above it." if point.share_of_roof is not None else ".")

@@ -32,6 +32,19 @@ class Bandwidth:
     gbytes_per_s: float
 
 
+def mix_in_words(mix: str) -> str:
+    """A mix of reads and writes as people say it; an unknown one as it is."""
+    plain, _, kind = mix.partition("_")
+    return f"{plain} past the caches" if kind == "nt" else mix
+
+
+def peak_in_words(name: str) -> str:
+    """A key of `Ceilings.peak_gflops` as people say it: `float32, all threads`."""
+    kind, _, threads = name.partition("_")
+    number = {"fp32": "float32", "fp64": "float64"}.get(kind, kind)
+    return f"{number}, {'one thread' if threads == '1' else f'{threads} threads'}" if threads else number
+
+
 @dataclass(frozen=True)
 class Ceilings:
     """What this machine can do at most, measured here once (`seconds` of measuring)."""

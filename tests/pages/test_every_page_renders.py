@@ -73,6 +73,18 @@ def test_a_page_renders_with_everything_there_is(ada: Client, world: dict[str, A
 
 
 @pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("/runs/{done}/v4/", "judged in full, decided at "),
+        ("/hosts/this-machine/", "float32, all threads: "),
+        ("/hosts/this-machine/", "<td>copy past the caches</td>"),
+    ],
+)
+def test_what_is_measured_is_named_in_words(ada: Client, world: dict[str, Any], address: str, words: str) -> None:
+    assert words in ada.get(address.format(done=world["done"].pk)).content.decode()
+
+
+@pytest.mark.parametrize(
     ("address", "advice"),
     [
         ("/", "Launch one"),

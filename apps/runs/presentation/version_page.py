@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.kernels.evaluation import Evaluation
+from apps.kernels.machine import mix_in_words
 from apps.kernels.plain import Plain
 from apps.runs.models import Measurement, Version
 from apps.runs.presentation import figures
@@ -95,13 +96,22 @@ def tiles(one: Measured) -> list[Tile]:
 def _speed_tile(one: Measured) -> Tile:
     if one.ratio is None:
         return Tile("verdict", one.chip.word, one.detail[:160], "bad")
-    judged = "judged in full" if one.is_full else "quick, not yet a result"
+    judged = f"judged in full{_decided(one)}" if one.is_full else "quick, not yet a result"
     return Tile(
         "over eager",
         one.speedup,
         f"{one.interval} · {judged}",
         "good" if one.outcome and one.outcome.tone == "good" else "",
     )
+
+
+def _decided(one: Measured) -> str:
+    """What the outcome rests on, which is wider than the 95 % shown: empty where it was not timed to be decided."""
+    ratio = one.evaluation.timing.speedup if one.evaluation and one.evaluation.timing else None
+    if ratio is None or ratio.decision_interval is None or ratio.level is None or ratio.margin is None:
+        return ""
+    interval = figures.interval(*ratio.decision_interval)
+    return f", decided at {100 * ratio.level:.3g} %: {interval} against a margin of {figures.percent(ratio.margin)}"
 
 
 def speed_of_light(evaluation: Evaluation | None) -> list[SpeedOfLight]:
@@ -111,7 +121,7 @@ def speed_of_light(evaluation: Evaluation | None) -> list[SpeedOfLight]:
         return []
     point = roofline.points[0]
     moved, could = point.gbytes_per_s, roofline.bandwidth_gbytes_per_s
-    memory = f"{figures.significant(moved)} of {figures.significant(could)} GB/s ({roofline.mix})"
+    memory = f"{figures.significant(moved)} of {figures.significant(could)} GB/s ({mix_in_words(roofline.mix)})"
     arithmetic = f"{figures.significant(point.gflops)} of {figures.significant(roofline.peak_gflops)} GFLOP/s"
     bars = [
         SpeedOfLight("memory", moved / could, memory),

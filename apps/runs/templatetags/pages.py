@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from apps.kernels.machine import mix_in_words, peak_in_words
 from apps.people.models import Person
 from apps.people.permissions import Action, may
 from apps.runs.presentation import extensions, figures
@@ -24,7 +25,9 @@ _FILTERS: dict[str, Callable[..., str]] = {
     "count": figures.count,
     "duration": figures.duration,
     "milliseconds": figures.milliseconds,
+    "mix": mix_in_words,
     "money": figures.money,
+    "peak": peak_in_words,
     "percent": figures.percent,
     "ratio": figures.ratio,
     "significant": figures.significant,
