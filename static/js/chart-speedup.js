@@ -3,6 +3,9 @@
 /** Ticks that people read on a log axis of ratios. */
 const NICE = [0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 500, 1000];
 
+/** With more versions than this, marks get smaller and failures keep their word for the tooltip. */
+const SPELT = 40;
+
 /** Intervals as whiskers. @param {string} stroke */
 const whiskers = (stroke) => ({
   id: "whiskers",
@@ -16,7 +19,8 @@ const whiskers = (stroke) => ({
       const x = scales.x.getPixelForValue(point.x);
       const [low, high] = [scales.y.getPixelForValue(point.low), scales.y.getPixelForValue(point.high)];
       ctx.beginPath();
-      for (const y of [low, high]) (ctx.moveTo(x - 4, y), ctx.lineTo(x + 4, y));
+      const half = chart.data.datasets[0].data.length > SPELT ? 1 : 4;
+      for (const y of [low, high]) (ctx.moveTo(x - half, y), ctx.lineTo(x + half, y));
       ctx.moveTo(x, low);
       ctx.lineTo(x, high);
       ctx.stroke();
@@ -55,7 +59,8 @@ export function speedup(data, colour) {
   const lines = [data.compiled, data.roof].filter(Boolean);
   const low = Math.min(1, ...known) / 1.12;
   const high = Math.max(1.3, ...known, ...lines) * 1.15;
-  const failed = data.points.map((p, i) => ({ ...p, x: i + 1, y: low * 1.08, say: p.word, failed: true })).filter((p) => !p.ratio);
+  const many = data.points.length > SPELT;
+  const failed = data.points.map((p, i) => ({ ...p, x: i + 1, y: low * 1.08, say: many ? "" : p.word, failed: true })).filter((p) => !p.ratio);
   const end = data.points.length + 0.6;
   const steps = [{ x: 0.4, y: 1 }, ...data.points.map((p, i) => ({ x: i + 1, y: p.best_so_far })), { x: end, y: data.points.at(-1)?.best_so_far ?? 1 }];
   const across = (label, y, stroke, dash) => ({ label, data: [{ x: 0.4, y }, { x: end, y }], borderColor: stroke, borderDash: dash, borderWidth: 1.5, pointRadius: 0, pointHitRadius: 0 });
@@ -63,8 +68,8 @@ export function speedup(data, colour) {
     type: "line",
     data: {
       datasets: [
-        { label: "versions", data: ok, showLine: false, pointRadius: (c) => (c.raw?.is_best ? 5.5 : 4), pointHitRadius: 12, backgroundColor: colour("--accent"), borderColor: colour("--surface"), borderWidth: 1.5 },
-        { label: "failed", data: failed, showLine: false, pointStyle: "crossRot", pointRadius: 5, pointHitRadius: 12, borderColor: colour("--bad"), borderWidth: 2 },
+        { label: "versions", data: ok, showLine: false, pointRadius: (c) => (c.raw?.is_best ? 5.5 : many ? 2 : 4), pointHitRadius: 12, backgroundColor: colour("--accent"), borderColor: colour("--surface"), borderWidth: 1.5 },
+        { label: "failed", data: failed, showLine: false, pointStyle: "crossRot", pointRadius: many ? 2.5 : 5, pointHitRadius: 12, borderColor: colour("--bad"), borderWidth: many ? 1 : 2 },
         { label: "best so far", data: steps, stepped: "before", borderColor: colour("--accent"), borderWidth: 2, pointRadius: 0, pointHitRadius: 0 },
         ...(data.compiled ? [across("torch.compile", data.compiled, colour("--ink-3"), [6, 5])] : []),
         ...(data.roof ? [across("memory roof", data.roof, colour("--warn"), [2, 4])] : []),
@@ -78,7 +83,7 @@ export function speedup(data, colour) {
       plugins: { legend: { display: false }, tooltip: { filter: (item) => item.datasetIndex < 2, callbacks: { title: (items) => items[0]?.raw.name ?? "", label: (item) => (item.raw.ratio ? `${text(item.raw.ratio)} [${item.raw.low?.toFixed(2) ?? "?"} – ${item.raw.high?.toFixed(2) ?? "?"}] ${item.raw.tier}` : item.raw.word) } } },
       onClick: (_event, hits) => {
         const hit = hits.find((one) => one.datasetIndex < 2);
-        if (hit) location.assign((hit.datasetIndex ? failed : ok)[hit.index].address);
+        if (hit) location.assign(`${data.address}${(hit.datasetIndex ? failed : ok)[hit.index].name}/`);
       },
     },
     plugins: [whiskers(colour("--ink-2")), words(colour)],

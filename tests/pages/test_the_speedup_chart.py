@@ -12,7 +12,7 @@ from apps.runs.presentation.measured import Measured
 def measured(number: int, speedup: float | None, tier: str = "quick") -> Measured:
     version = Version(run=Run(pk=1), number=number, pk=number)
     verdict = "correct" if speedup else "incorrect"
-    return Measured(version, Measurement(version=version, speedup=speedup, verdict=verdict, tier=tier), None)
+    return Measured(version, Measurement(version=version, speedup=speedup, verdict=verdict, tier=tier, evaluation={}))
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.db.models import Count, Max, Q
+
 from apps.agents.ports import Advice, Holding
 from apps.kernels.plain import BadPlain, from_plain
 from apps.kernels.profile.names import UNITS
-from apps.runs.models import AdviceRow
+from apps.runs.models import AdviceRow, Run
 from apps.runs.presentation import figures
 from apps.runs.presentation.metrics import label_of
 from apps.runs.presentation.states import Chip
@@ -18,6 +20,7 @@ _HELD = {
     False: Chip("did not hold", "✕", "bad", False, "A prediction came out beyond its range"),
     None: Chip("not to be told", "≈", "", False, "Nothing comparable was measured afterwards"),
 }
+SHOWN = 10  # cards of a page
 _OPEN = Chip("being tried", "●", "run")
 _UNTRIED = Chip(
     "not tried", "○", "", False, "No version followed it: its candidate came to none, or the run ended first"
@@ -57,6 +60,35 @@ class AdviceCard:
     movements: tuple[Movement, ...]
     chip: Chip
     version: int | None
+
+
+@dataclass(frozen=True)
+class Advices:
+    """What a run's page shows of its advices: a card, some earlier ones folded, and how all of them came out.
+
+    `older` is where the ones before these begin, None where there are none; `is_newest`: the first card is the last advice.
+    """
+
+    cards: tuple[AdviceCard, ...]
+    older: int | None
+    is_newest: bool
+    count: int
+    held: int
+    missed: int
+
+
+def advices_of(run: Run, until: int | None = None) -> Advices:
+    """The newest advice of a run with those before it, or those up to number `until`."""
+    counts = {"all": Count("pk"), "good": Count("pk", filter=Q(held=True)), "bad": Count("pk", filter=Q(held=False))}
+    told = run.advices.aggregate(**counts, newest=Max("number"))
+    rows = run.advices.order_by("-number")
+    if until is not None:
+        rows = rows.filter(number__lte=until)
+    found = list(rows[: SHOWN + 1])
+    older = found[SHOWN].number if len(found) > SHOWN else None
+    is_newest = not found or found[0].number == told["newest"]
+    shown = tuple(cards(found[:SHOWN], over=not run.is_live))
+    return Advices(shown, older, is_newest, told["all"], told["good"], told["bad"])
 
 
 def cards(rows: Iterable[AdviceRow], *, over: bool = False) -> list[AdviceCard]:

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from apps.kernels.evaluation import Evaluation, Roofline
 from apps.runs.presentation import figures
-from apps.runs.presentation.measured import Measured
+from apps.runs.presentation.measured import Measured, load
+
+TOLD = 24  # versions that the chart's words name one by one
+_LOOKED_AT = 3  # newest correct versions whose profile may tell where the roof lies
 
 
 @dataclass(frozen=True)
 class SpeedupPoint:
-    """One version on the chart: `ratio` over eager with its 95 % interval, None where it failed."""
+    """One version on the chart: `ratio` over eager with its 95 % interval, None where it failed. Four digits are drawn."""
 
     name: str
     ratio: float | None
@@ -22,14 +25,15 @@ class SpeedupPoint:
     is_best: bool
     word: str
     tier: str
-    address: str
 
 
 @dataclass(frozen=True)
 class SpeedupChart:
-    """Speed-up by version, and the two lines to hold it against (None where not known)."""
+    """Speed-up by version, and the two lines to hold it against (None where not known). A version's page lies at
+    `address`, its name behind it."""
 
     points: tuple[SpeedupPoint, ...]
+    address: str
     compiled: float | None
     roof: float | None
     words: str
@@ -75,25 +79,38 @@ def speedup_chart(versions: Sequence[Measured], compiled: float | None, best: in
         points.append(
             SpeedupPoint(
                 name=one.name,
-                ratio=one.ratio,
-                low=row.speedup_low if row else None,
-                high=row.speedup_high if row else None,
-                best_so_far=top,
+                ratio=_drawn(one.ratio),
+                low=_drawn(row.speedup_low if row else None),
+                high=_drawn(row.speedup_high if row else None),
+                best_so_far=_drawn(top) or 1.0,
                 is_best=one.version.number == best,
                 word=one.chip.word,
                 tier=one.tier,
-                address=one.version.get_absolute_url(),
             )
         )
-    words = ", ".join(f"{p.name} {figures.ratio(p.ratio) if p.ratio else p.word}" for p in points)
-    return SpeedupChart(
-        tuple(points), compiled, _roof(versions), f"Speed-up over eager by version: {words or 'none yet'}"
-    )
+    address = f"{versions[0].version.run.get_absolute_url()}" if versions else ""
+    return SpeedupChart(tuple(points), address, compiled, _roof(versions), _words(points))
+
+
+def _drawn(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.4g}")
+
+
+def _words(points: Sequence[SpeedupPoint]) -> str:
+    """Each version's figure while they can be listened to, else how many there are and how far they came."""
+    if len(points) <= TOLD:
+        told = ", ".join(f"{p.name} {figures.ratio(p.ratio) if p.ratio else p.word}" for p in points)
+        return f"Speed-up over eager by version: {told or 'none yet'}"
+    failed = sum(p.ratio is None for p in points)
+    best = next((f"{p.name} {figures.ratio(p.ratio)}" for p in points if p.is_best), "none is better than eager")
+    return f"Speed-up over eager of {len(points)} versions, {failed} of which failed; the best: {best}"
 
 
 def _roof(versions: Sequence[Measured]) -> float | None:
     """The speed-up at the memory or arithmetic roof: the reference's time over the least time the roofs allow."""
-    for one in reversed(versions):
+    newest = [one for one in reversed(versions) if one.ratio is not None][:_LOOKED_AT]
+    load(newest)
+    for one in newest:
         evaluation = one.evaluation
         point = _own_point(evaluation)
         if (

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import Count
+
 from apps.runs.models import Run, Version
 from apps.runs.presentation import extensions, figures, version_page
 from apps.runs.presentation.advice import AdviceCard, cards
 from apps.runs.presentation.measured import Measured, measured
+from apps.runs.presentation.picking import worth_naming
 
 REFERENCE = "reference"
+OFFERED, LOOKED_AT = 200, 2000  # versions in a list to choose from; those of the problem that they are chosen among
 _RELATED = ("run__problem", "run__sizing", "run__device__host", "run__best", "measurement", "parent")
 
 
@@ -64,9 +68,9 @@ def side(version: Version | None, reference: Version) -> Side:
     """One side; without a version the reference of the other side's problem."""
     if version is None:
         return Side(REFERENCE, f"reference of {reference.run.problem}", reference.run.problem.source, None)
-    led = [
-        card for card in cards(version.run.advices.all(), over=not version.run.is_live) if card.number == version.advice
-    ]
+    led = (
+        cards(version.run.advices.filter(number=version.advice), over=not version.run.is_live) if version.advice else []
+    )
     name = f"run {version.run_id} v{version.number}"
     return Side(key_of(version), name, version.source, measured(version), led[0] if led else None)
 
@@ -90,7 +94,7 @@ def _told(one: Measured) -> dict[str, str]:
         "speed-up over eager": figures.speedup(one.ratio, *_interval(one)),
         "judged": one.tier,
         "device": str(one.measurement.device if one.measurement else run.device),
-        "sizes": ", ".join(f"{name}={value}" for name, value in run.sizing.overrides.items()) or "as in the source",
+        "sizes": figures.sizing(run.sizing.overrides) or "as in the source",
         "profile": "on" if run.profile else "off",
         "author": one.version.author,
     }
@@ -157,20 +161,37 @@ def _measured_in(side: Side) -> list[tuple[str, str]]:
     return [(name, words) for name, words in rows if not name.startswith("seconds")]
 
 
-def candidates_for(version: Version) -> list[Version]:
-    """Every version of the same problem that could stand on a side, newest runs first."""
-    found = Version.objects.filter(run__problem=version.run.problem).select_related("measurement")
-    return list(found.order_by("-run_id", "number")[:400])
+def candidates_for(*shown: Version | None) -> list[Version]:
+    """Versions of the same problem that could stand on a side, newest runs first, those shown always among them."""
+    there = [version for version in shown if version is not None]
+    numbers: dict[int, set[int]] = {}
+    for version in there:
+        numbers.setdefault(version.run_id, set()).add(version.number)
+    figures_alone = ("number", "run", "measurement__speedup", "measurement__verdict")
+    found = (
+        Version.objects.filter(run__problem=there[0].run.problem_id).select_related("measurement").only(*figures_alone)
+    )
+    runs = {version.run_id: list[Version]() for version in there}
+    for version in found.order_by("-run_id", "number")[:LOOKED_AT]:
+        runs.setdefault(version.run_id, []).append(version)
+    for version in there:
+        if all(one.number != version.number for one in runs[version.run_id]):
+            runs[version.run_id].append(version)
+    offered: list[Version] = []
+    for run in sorted(runs, key=lambda run: (run not in numbers, -run)):
+        offered += worth_naming(runs[run], numbers.get(run, ()))
+        if len(offered) >= OFFERED:
+            break
+    return offered
 
 
 def settings_of(runs: Sequence[Run]) -> list[tuple[str, list[str], bool]]:
     """Each setting of several runs, and whether they differ in it."""
+    counted = Version.objects.filter(run__in=[run.pk for run in runs]).order_by().values_list("run")
+    counts = dict(counted.annotate(Count("pk")))
     rows: list[tuple[str, list[str]]] = [
         ("problem", [run.problem.title for run in runs]),
-        (
-            "sizes",
-            [", ".join(f"{k}={v}" for k, v in run.sizing.overrides.items()) or "as in the source" for run in runs],
-        ),
+        ("sizes", [figures.sizing(run.sizing.overrides) or "as in the source" for run in runs]),
         ("language", [run.language for run in runs]),
         ("device", [str(run.device) for run in runs]),
         ("coder", [run.coder for run in runs]),
@@ -178,7 +199,7 @@ def settings_of(runs: Sequence[Run]) -> list[tuple[str, list[str], bool]]:
         ("policy", [run.policy for run in runs]),
         ("iterations", [f"{run.iteration} of {run.iterations}" for run in runs]),
         ("candidates", [str(run.candidates) for run in runs]),
-        ("versions", [str(run.versions.count()) for run in runs]),
+        ("versions", [str(counts.get(run.pk, 0)) for run in runs]),
         ("torch.compile", [figures.ratio(run.compiled_speedup) for run in runs]),
         ("why it ended", [run.reason or figures.NOT_KNOWN for run in runs]),
     ]

@@ -6,15 +6,17 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, Q
+from django.db.models import Count, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 
 from apps.hosts.models import Device, JobState
+from apps.hosts.queries import jobs_in
 from apps.kernels.evaluation import Language
 from apps.kernels.facts import Constant, ProblemFacts, Quirk, TensorFact
 from apps.kernels.plain import BadPlain, from_plain
 from apps.runs import problems
 from apps.runs.launch import LaunchOrder, why_not
-from apps.runs.models import LIVE_RUN_STATES, Problem, Sizing, SizingState, Version
+from apps.runs.models import LIVE_RUN_STATES, Problem, Run, Sizing, SizingState, Version
 from apps.runs.refusals import Refused
 
 
@@ -133,12 +135,11 @@ def _with(sizes: tuple[Size, ...], overrides: problems.Overrides) -> tuple[Size,
 
 def device_choices(language: str) -> list[DeviceChoice]:
     """Every device that is not retired, those that can take the run first."""
-    waiting = Q(jobs__state__in=[JobState.WAITING, JobState.SENT])
     devices = Device.objects.select_related("host").filter(retired=False)
+    live_runs = Run.objects.filter(device=OuterRef("pk"), state__in=LIVE_RUN_STATES).order_by().values("device")
     devices = devices.annotate(
-        queued=Count("jobs", filter=waiting, distinct=True),
-        judging=Count("jobs", filter=Q(jobs__state=JobState.RUNNING), distinct=True),
-        live_runs=Count("runs", filter=Q(runs__state__in=LIVE_RUN_STATES), distinct=True),
+        queued=jobs_in(JobState.WAITING, JobState.SENT),
+        live_runs=Coalesce(Subquery(live_runs.annotate(count=Count("pk")).values("count")), 0),
     )
     choices = [_choice(device, language) for device in devices]
     return sorted(choices, key=lambda choice: bool(choice.why_not))

@@ -1,9 +1,12 @@
-"""A version with the evaluation it is shown by, read once."""
+"""A version with the evaluation it is shown by, read once, and only where something asks for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
+
+from django.db.models import QuerySet
 
 from apps.kernels.evaluation import Evaluation, Tier
 from apps.kernels.plain import BadPlain, from_plain
@@ -14,11 +17,15 @@ from apps.runs.presentation.states import Chip, outcome_chip, verdict_chip
 
 @dataclass(frozen=True)
 class Measured:
-    """One version and its latest measurement; `evaluation` is None before the first, or where it can't be read."""
+    """One version and its latest measurement."""
 
     version: Version
     measurement: Measurement | None
-    evaluation: Evaluation | None
+
+    @cached_property
+    def evaluation(self) -> Evaluation | None:
+        """All that was found out; None before the first measurement, or where it can't be read."""
+        return read(self.measurement)
 
     @property
     def name(self) -> str:
@@ -83,10 +90,46 @@ def read(measurement: Measurement | None) -> Evaluation | None:
 
 def measured(version: Version, measurement: Measurement | None = None) -> Measured:
     """A version by its latest measurement, or by the one given."""
-    chosen = measurement or version.measurement
-    return Measured(version, chosen, read(chosen))
+    return Measured(version, measurement or version.measurement)
 
 
-def all_measured(versions: Iterable[Version]) -> list[Measured]:
-    """Each version by its latest measurement."""
-    return [measured(version) for version in versions]
+def all_measured(versions: QuerySet[Version]) -> list[Measured]:
+    """Each version by its latest measurement, in one query that leaves the large columns (source, plan, evaluation) where
+    they are: a run may have hundreds of versions, and a page looks into a few of them."""
+    lean = versions.select_related("measurement").defer("source", "plan", "measurement__evaluation")
+    return [measured(version) for version in lean]
+
+
+def load(shown: Iterable[Measured | None]) -> None:
+    """Read the evaluations of those that `all_measured` left where they were, in one query."""
+    rows = (one.measurement for one in shown if one is not None)
+    missing = {row.pk: row for row in rows if row is not None and "evaluation" in row.get_deferred_fields()}
+    if missing:
+        for key, evaluation in Measurement.objects.filter(pk__in=missing).values_list("pk", "evaluation"):
+            missing[key].evaluation = evaluation
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a line about a measurement says of its evaluation: how long it took, and why it came out so."""
+
+    seconds: float | None = None
+    detail: str = ""
+
+
+def briefs(shown: Iterable[Measured]) -> dict[int, Brief]:
+    """The briefs of those measurements by key, in one query, without reading the evaluations."""
+    keys = [one.measurement.pk for one in shown if one.measurement]
+    parts = ("pk", "evaluation__seconds", "evaluation__detail", "evaluation__rejections__0")
+    found = Measurement.objects.filter(pk__in=keys).order_by().values_list(*parts)
+    return {key: Brief(_seconds(seconds), _why(detail, first)) for key, seconds, detail, first in found}
+
+
+def _seconds(found: object) -> float | None:
+    return float(found) if isinstance(found, int | float) else None
+
+
+def _why(detail: object, rejection: object) -> str:
+    if isinstance(rejection, dict):
+        return f"{rejection.get('rule')} ({rejection.get('where')}): {rejection.get('detail')}"
+    return detail if isinstance(detail, str) else ""

@@ -12,6 +12,7 @@ from apps.runs.models import Measurement, Origin, Problem, Run, Sizing
 from apps.runs.presentation import extensions, figures
 from apps.runs.presentation.launch_page import facts_of
 from apps.runs.presentation.measured import Measured, measured
+from apps.runs.presentation.runs_table import rows_needed
 
 
 @dataclass(frozen=True)
@@ -73,24 +74,21 @@ class Champion:
 
 
 def rows(problems: QuerySet[Problem]) -> list[ProblemRow]:
-    """Rows with facts and best result at the sizes in the source, in two queries, and what rooms above say of each problem.
+    """Rows with facts and best result at the sizes in the source, in three queries, and what rooms above say of each problem.
 
     A run that still goes on has no result yet: what it found so far was judged in quick.
     """
-    found = list(
-        problems.annotate(
-            run_count=Count("runs"),
-            best=Max(
-                "runs__speedup",
-                filter=Q(runs__imported__isnull=True, runs__result__isnull=False, runs__sizing__overrides={}),
-            ),
-        )
-    )
+    found = list(problems.defer("source"))
+    counts = Q(imported__isnull=True, result__isnull=False, sizing__overrides={})
+    runs = Run.objects.filter(problem__in=found).order_by().values_list("problem")
+    tried = runs.annotate(Count("pk"), reached=Max("speedup", filter=counts))
+    reached = {key: (count, best) for key, count, best in tried}
     sizings = {s.problem_id: s for s in Sizing.objects.filter(problem__in=found, overrides={}).defer("job")}
     columns = [column.cells(found) for column in extensions.problem_columns.values()]
     made = []
     for problem in found:
         sizing = sizings.get(problem.pk)
+        runs_tried, best = reached.get(problem.pk, (0, None))
         facts = facts_of(sizing) if sizing else None
         made.append(
             ProblemRow(
@@ -98,8 +96,8 @@ def rows(problems: QuerySet[Problem]) -> list[ProblemRow]:
                 facts,
                 sizing.state if sizing else "",
                 sizing.refusal if sizing else "",
-                problem.run_count,
-                problem.best,
+                runs_tried,
+                best,
                 tuple(cells.get(problem.pk) for cells in columns),
             )
         )
@@ -115,14 +113,20 @@ def champions(problem: Problem) -> list[Champion]:
         outcome="faster",
         speedup__isnull=False,
     )
+    best: dict[tuple[int, int], int] = {}
+    for key, *place in found.order_by("-speedup", "id").values_list("pk", "device_id", "version__run__sizing_id"):
+        best.setdefault((place[0], place[1]), key)
+    rows = Measurement.objects.filter(pk__in=best.values()).defer("evaluation", "version__source", "version__plan")
     related = ("version__run__problem", "version__run__sizing", "version__run__device__host", "device__host")
-    best: dict[tuple[str, str], Champion] = {}
-    for row in found.select_related(*related).order_by("-speedup")[:200]:
-        device, sizes = str(row.device), figures.sizing(row.version.run.sizing.overrides)
-        best.setdefault((device, sizes), Champion(device, sizes, measured(row.version, row), row))
-    return sorted(best.values(), key=lambda one: bool(one.sizes))
+    made = [_champion(row) for row in rows.select_related(*related).order_by("-speedup", "id")]
+    return sorted(made, key=lambda one: bool(one.sizes))
+
+
+def _champion(row: Measurement) -> Champion:
+    sizes = figures.sizing(row.version.run.sizing.overrides)
+    return Champion(str(row.device), sizes, measured(row.version, row), row)
 
 
 def runs_of(problem: Problem) -> QuerySet[Run]:
     """Its latest runs."""
-    return problem.runs.select_related("problem", "device__host", "owner", "best")[:30]
+    return rows_needed().filter(problem=problem)[:30]

@@ -1,4 +1,4 @@
-"""The live run: its head and budget, its timeline, and the pair of versions that the page compares."""
+"""The live run: its head and budget, and the pair of versions that the page compares."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from apps.runs.models import Event, Run, RunState
+from apps.runs.models import Run, RunState
 from apps.runs.presentation import figures, gains
 from apps.runs.presentation.measured import Measured
 from apps.runs.presentation.runs_table import spend, took
@@ -41,56 +41,6 @@ class Head:
     can_stop: bool
     can_stop_at_once: bool
     can_steer: bool
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One version on the timeline."""
-
-    measured: Measured
-    is_best: bool
-    slot: int  # from 1
-    took: str
-    note: str
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """A candidate that came to no version: its slot (from 1), and why; `copy_of` is the version it repeats."""
-
-    slot: int
-    reason: str
-    copy_of: int | None
-
-
-@dataclass(frozen=True)
-class Card:
-    """One card of the timeline: a version, or a candidate that came to none."""
-
-    slot: int
-    turn: Turn | None
-    dropped: Dropped | None
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """One turn of the loop: its versions by slot, what came to none, and what they took together."""
-
-    number: int
-    turns: tuple[Turn, ...]
-    dropped: tuple[Dropped, ...]
-    is_current: bool
-    seconds: str
-    tokens: str
-    cost: str
-    doing: str = ""
-
-    @property
-    def cards(self) -> list[Card]:
-        """Versions and what came to none, in the order of their slots."""
-        cards = [Card(turn.slot, turn, None) for turn in self.turns]
-        cards += [Card(dropped.slot, None, dropped) for dropped in self.dropped]
-        return sorted(cards, key=lambda card: card.slot)
 
 
 def head(run: Run) -> Head:
@@ -164,76 +114,6 @@ def seconds_left(run: Run) -> float | None:
     gone = (timezone.now() - run.started_at).total_seconds()
     left = gone / (run.iteration - 0.5) * (run.iterations - run.iteration + 0.5)
     return min(left, max(0.0, run.seconds_limit - gone)) if run.seconds_limit else left
-
-
-def iterations(run: Run, versions: Sequence[Measured]) -> list[Iteration]:
-    """The timeline: every iteration that began, with its versions and what its steps took."""
-    usage, dropped = _usage(run), _dropped(run)
-    last = max([run.iteration, *(one.version.iteration for one in versions)], default=0)
-    made = []
-    for number in range(0 if any(one.version.iteration == 0 for one in versions) else 1, last + 1):
-        own = [one for one in versions if one.version.iteration == number]
-        seconds, tokens, cost, unknown = usage.get(number, (0.0, 0, 0.0, False))
-        current = run.is_live and number == run.iteration
-        made.append(
-            Iteration(
-                number=number,
-                turns=tuple(_turn(run, one) for one in sorted(own, key=_place)),
-                dropped=tuple(dropped.get(number, ())),
-                is_current=current,
-                seconds=figures.duration(seconds) if seconds else "",
-                tokens=f"{figures.count(tokens)} tok" if tokens else "",
-                cost=("cost " if unknown and not cost else "") + figures.money(cost, unknown) if tokens else "",
-                doing=run.doing if current else "",
-            )
-        )
-    return made
-
-
-def _place(one: Measured) -> tuple[int, int]:
-    return one.version.slot, one.version.repair
-
-
-def _turn(run: Run, one: Measured) -> Turn:
-    evaluation, version = one.evaluation, one.version
-    note = one.chip.word if one.ratio is None else ("repaired" if version.repair else "correct")
-    if version.iteration == 0:
-        note = f"{note} · by {version.author}"
-    return Turn(
-        measured=one,
-        is_best=version.pk == (run.result_id or run.best_id),
-        slot=version.slot + 1,
-        took=figures.duration(evaluation.seconds) if evaluation and evaluation.seconds else "",
-        note=note,
-    )
-
-
-def _dropped(run: Run) -> dict[int, list[Dropped]]:
-    """What came to no version, by iteration."""
-    found: dict[int, list[Dropped]] = {}
-    for event in Event.objects.filter(run=run, kind="candidate_dropped", iteration__isnull=False).order_by("seq"):
-        assert event.iteration is not None
-        dropped = Dropped(event.data.get("slot", 0) + 1, str(event.data.get("reason", "")), event.data.get("copy_of"))
-        found.setdefault(event.iteration, []).append(dropped)
-    return found
-
-
-def _usage(run: Run) -> dict[int, tuple[float, int, float, bool]]:
-    """Seconds, tokens, money and whether a price was missing, by iteration."""
-    totals: dict[int, tuple[float, int, float, bool]] = {}
-    ended = Event.objects.filter(run=run, kind="step_ended", iteration__isnull=False)
-    for number, usage in ended.values_list("iteration", "data__usage"):
-        if not isinstance(usage, dict) or number is None:
-            continue
-        seconds, tokens, cost, unknown = totals.get(number, (0.0, 0, 0.0, False))
-        mine = (usage.get("tokens_in") or 0) + (usage.get("tokens_out") or 0)
-        totals[number] = (
-            seconds + (usage.get("seconds") or 0.0),
-            tokens + mine,
-            cost + (usage.get("cost_usd") or 0.0),
-            unknown or bool(mine and usage.get("cost_usd") is None),
-        )
-    return totals
 
 
 @dataclass(frozen=True)

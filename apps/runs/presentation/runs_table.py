@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.runs.models import Run, Version
@@ -81,6 +82,12 @@ def spend(run: Run) -> str:
         return "none" if run.coder == "builtin" else figures.NOT_KNOWN
     about = "≈ " if run.cost_estimated else ""
     return f"{about}{figures.money(run.cost_usd, run.cost_unknown)} · {about}{figures.count(tokens)} tok"
+
+
+def rows_needed() -> QuerySet[Run]:
+    """Runs with what their rows show, and none of what is long."""
+    lean = Run.objects.select_related("problem", "device__host", "owner")
+    return lean.defer("seeds", "problem__source", "problem__description", "device__host__report")
 
 
 def rows_of(runs: Iterable[Run]) -> list[RunRow]:

@@ -48,7 +48,7 @@ def ways_there(runs: Sequence[Run], names: Sequence[str]) -> list[WayThere]:
 
 
 def _way(run: Run, name: str, kept: dict[int, float]) -> WayThere:
-    versions = all_measured(run.versions.select_related("measurement", "run").order_by("number"))
+    versions = all_measured(run.versions.order_by("number"))
     began = (run.started_at or run.created_at).timestamp()
     points: list[CurvePoint] = []
     for one in versions:

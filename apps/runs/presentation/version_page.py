@@ -1,9 +1,8 @@
-"""One version: its figures, measurements, lineage and environment."""
+"""One version: its figures, measurements and environment."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.kernels.evaluation import Evaluation
@@ -11,7 +10,7 @@ from apps.kernels.machine import mix_in_words
 from apps.kernels.plain import Plain
 from apps.runs.models import Measurement, Version
 from apps.runs.presentation import figures
-from apps.runs.presentation.measured import Measured, measured, read
+from apps.runs.presentation.measured import Measured, read
 from apps.runs.presentation.states import Chip, outcome_chip, verdict_chip
 
 
@@ -45,15 +44,6 @@ class Past:
     candidate: str
     margin: str
     aa: str
-
-
-@dataclass(frozen=True)
-class Ancestor:
-    """One version of the family tree, `depth` steps under the first."""
-
-    measured: Measured
-    depth: int
-    is_shown: bool
 
 
 def tiles(one: Measured) -> list[Tile]:
@@ -154,23 +144,6 @@ def _past(row: Measurement) -> Past:
         figures.percent(ratio.margin) if ratio and ratio.margin is not None else "",
         figures.ratio(ratio.aa) if ratio and ratio.aa is not None else "",
     )
-
-
-def lineage(versions: Sequence[Version], shown: Version) -> list[Ancestor]:
-    """The run's versions as a tree, parents before children."""
-    children: dict[int | None, list[Version]] = {}
-    known = {version.pk for version in versions}
-    for version in versions:
-        children.setdefault(version.parent_id if version.parent_id in known else None, []).append(version)
-    tree: list[Ancestor] = []
-
-    def walk(parent: int | None, depth: int) -> None:
-        for version in children.get(parent, []):
-            tree.append(Ancestor(measured(version), depth, version.pk == shown.pk))
-            walk(version.pk, depth + 1)
-
-    walk(None, 0)
-    return tree
 
 
 def environment(evaluation: Evaluation | None) -> list[tuple[str, str]]:

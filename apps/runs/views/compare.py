@@ -42,7 +42,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "left": left,
         "right": right,
         "problem": anchor.run.problem,
-        "candidates": comparison.candidates_for(anchor),
+        "candidates": comparison.candidates_for(anchor, other),
         "anchors": extensions.anchors_of(anchor),
         "verdict": comparison.verdict(left, right),
         "facts": comparison.facts(left, right),
@@ -109,7 +109,7 @@ def compare_versions(request: HttpRequest) -> HttpResponse:
         "same": [row for row in rows if not row.differs],
         "environment": versions_table.environment_of(shown),
         "problem": shown[0].measured.version.run.problem if shown else None,
-        "candidates": comparison.candidates_for(shown[0].measured.version) if shown else [],
+        "candidates": comparison.candidates_for(*(column.measured.version for column in shown)) if shown else [],
         "most": versions_table.MOST,
     }
     return render(request, "compare/versions.html", context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
@@ -13,15 +14,19 @@ from apps.runs.presentation.code import code_lines
 from apps.runs.presentation.runs_table import rows_of
 from apps.runs.views.asking import person_who_may
 
+PER_PAGE = 100
+
 
 def problems(request: HttpRequest) -> HttpResponse:
     """Every problem that is not hidden, filtered as the address says."""
     person_who_may(request, Action.VIEW)
     query = problems_page.ProblemQuery.read(request.GET)
     shown = Problem.objects.filter(hidden=False)
+    page = Paginator(query.apply(Problem.objects.all()), PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "query": query,
-        "rows": problems_page.rows(query.apply(Problem.objects.all())),
+        "page": page,
+        "rows": problems_page.rows(page.object_list),  # type: ignore[arg-type]
         "levels": shown.exclude(level=None).order_by("level").values_list("level", flat=True).distinct(),
         "categories": shown.exclude(category="").order_by("category").values_list("category", flat=True).distinct(),
         "origins": Origin.choices,

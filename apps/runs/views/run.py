@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
@@ -18,13 +18,14 @@ from apps.people.models import Person
 from apps.people.permissions import Action
 from apps.runs import annotating, steering
 from apps.runs.models import Run
-from apps.runs.presentation import advice, charts, log, metrics, reasoning, run_page, twins
+from apps.runs.presentation import advice, charts, log, metrics, picking, reasoning, run_page, timeline, twins
 from apps.runs.presentation.code import code_lines
 from apps.runs.presentation.diffs import diff
-from apps.runs.presentation.measured import Measured, all_measured
+from apps.runs.presentation.measured import Measured, all_measured, load
 from apps.runs.refusals import Refused
 from apps.runs.transcripts.importing import imported
 from apps.runs.views.asking import person_who_may
+from apps.runs.views.streaming import Streamed
 
 TABS = (("diff", "Diff"), ("code", "Code"), ("checks", "Checks"), ("build", "Build"), ("log", "Log"))
 
@@ -121,13 +122,11 @@ def said(request: HttpRequest, pk: int, seq: int) -> HttpResponse:
     return render(request, "runs/said.html", context)
 
 
-def log_download(request: HttpRequest, pk: int) -> StreamingHttpResponse:
+def log_download(request: HttpRequest, pk: int) -> Streamed:
     """The log as text: what the search and the level leave, or all of it."""
     found = _run(request, pk)
     lines = log.log_text(found, log.LogQuery.read(request.GET))
-    answer = StreamingHttpResponse(lines, content_type="text/plain; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="pragma-run-{pk}.log"'
-    return answer
+    return Streamed(lines, "text/plain; charset=utf-8", f"pragma-run-{pk}.log")
 
 
 def _run(request: HttpRequest, pk: int) -> Run:
@@ -149,12 +148,15 @@ class _Seen:
 
     @cached_property
     def versions(self) -> list[Measured]:
-        return all_measured(self.run.versions.select_related("measurement"))
+        return all_measured(self.run.versions.order_by("number"))
 
     @cached_property
     def pair(self) -> run_page.Pair | None:
         asked = self.request.GET
-        return run_page.pair(self.run, self.versions, asked.get("v", ""), asked.get("against", ""))
+        found = run_page.pair(self.run, self.versions, asked.get("v", ""), asked.get("against", ""))
+        if found is not None:
+            load((found.current, found.against))
+        return found
 
 
 def _head(seen: _Seen) -> dict[str, Any]:
@@ -165,9 +167,12 @@ def _progress(seen: _Seen) -> dict[str, Any]:
     best = seen.run.best.number if seen.run.best else None
     chart = charts.speedup_chart(seen.versions, seen.run.compiled_speedup, best)
     return {
+    shown = seen.pair.current if seen.pair and "v" in seen.request.GET else None
+    stretch = timeline.timeline(seen.run, seen.versions, _number(seen.request.GET.get("until", "")), shown)
         "versions": seen.versions,
         "pair": seen.pair,
-        "iterations": run_page.iterations(seen.run, seen.versions),
+        "timeline": stretch,
+        "iterations": stretch.iterations,
         "speedup_chart": chart,
         "speedup_data": asdict(chart),
     }
@@ -189,7 +194,9 @@ def _work(seen: _Seen) -> dict[str, Any]:
         remarks = current.evaluation.profile.remarks if current.evaluation else ()
         return context | {"code": code_lines(current.version.source, remarks)}
     left = pair.against.version.source if pair.against else seen.run.problem.source
-    return context | {"diff": diff(left, current.version.source)}
+    named = picking.worth_naming([one.version for one in seen.versions], [current.version.number])
+    menu = {"named": named, "unnamed": len(seen.versions) - len(named)}
+    return context | menu | {"diff": diff(left, current.version.source)}
 
 
 def _metrics(seen: _Seen) -> dict[str, Any]:
@@ -202,7 +209,7 @@ def _metrics(seen: _Seen) -> dict[str, Any]:
 
 
 def _advice(seen: _Seen) -> dict[str, Any]:
-    return {"advices": advice.cards(seen.run.advices.all(), over=not seen.run.is_live)}
+    return {"advices": advice.advices_of(seen.run, _number(seen.request.GET.get("advice", "")))}
 
 
 def _roofline(seen: _Seen) -> dict[str, Any]:
@@ -221,6 +228,10 @@ def _twin(seen: _Seen) -> dict[str, Any]:
 
 PARTS: dict[str, Callable[[_Seen], dict[str, Any]]] = {
     "head": _head,
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 6 else None
+
+
     "progress": _progress,
     "work": _work,
     "metrics": _metrics,

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
@@ -14,9 +15,9 @@ from apps.hosts.models import Device
 from apps.people.permissions import Action
 from apps.runs import remeasure
 from apps.runs.models import Version
-from apps.runs.presentation import advice, charts, extensions, launch_page, metrics, version_page
+from apps.runs.presentation import advice, charts, extensions, launch_page, lineage, metrics, picking, version_page
 from apps.runs.presentation.code import code_lines
-from apps.runs.presentation.measured import Measured, measured
+from apps.runs.presentation.measured import Measured, all_measured, measured
 from apps.runs.refusals import Refused
 from apps.runs.views.asking import person_who_may
 
@@ -39,7 +40,8 @@ def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     one = measured(found, chosen)
     tab = request.GET.get("tab", "code")
     tab = tab if tab in dict(TABS) else "code"
-    siblings = list(found.run.versions.select_related("measurement", "run"))
+    siblings = all_measured(found.run.versions.order_by("number"))
+    named = picking.worth_naming([other.version for other in siblings], [number])
     context = {
         "version": found,
         "run": found.run,
@@ -48,7 +50,8 @@ def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         "tabs": TABS,
         "tiles": version_page.tiles(one),
         "pasts": version_page.pasts(found),
-        "siblings": siblings,
+        "siblings": named,
+        "unnamed": len(siblings) - len(named),
         "anchors": extensions.anchors_of(found),
         "devices": launch_page.device_choices(found.run.language),
         "again_in_flight": remeasure_jobs(found),
@@ -56,7 +59,7 @@ def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     return render(request, "versions/version.html", context | _of_tab(tab, found, one, siblings))
 
 
-def _of_tab(tab: str, found: Version, one: Measured, siblings: list[Version]) -> dict[str, Any]:
+def _of_tab(tab: str, found: Version, one: Measured, siblings: list[Measured]) -> dict[str, Any]:
     evaluation = one.evaluation
     match tab:
         case "code":
@@ -70,13 +73,14 @@ def _of_tab(tab: str, found: Version, one: Measured, siblings: list[Version]) ->
                 "roofline_data": asdict(roofs) if roofs else None,
             }
         case "advice":
-            cards = advice.cards(found.run.advices.all(), over=not found.run.is_live)
+            rows = found.run.advices.filter(Q(number=found.advice) | Q(advice__base=found.number))
+            cards = advice.cards(rows, over=not found.run.is_live)
             return {
                 "led": [c for c in cards if c.number == found.advice],
                 "given": [c for c in cards if c.base == found.number],
             }
         case "lineage":
-            return {"tree": version_page.lineage(siblings, found)}
+            return {"lineage": lineage.lineage(siblings, found)}
         case "environment":
             return {"environment": version_page.environment(evaluation)}
     return {}
