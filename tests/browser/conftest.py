@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from tests.browser.pictures import complains
 from tests.browser.serving import installed_browser, served
 from tests.pages import scenes
 
@@ -65,11 +66,11 @@ def sign_in(context: BrowserContext, base: str, person: Any) -> None:
 
 @pytest.fixture
 def page(context: BrowserContext, base: str, world: dict[str, Any]) -> Iterator[Page]:
-    """A page of a signed-in admin. An error in a script, or something the CSP refused, fails the test."""
+    """A page of a signed-in admin. An error or a warning of its scripts, or something the CSP refused, fails the test."""
     sign_in(context, base, world["person"])
     opened = context.new_page()
     complaints: list[str] = []
     opened.on("pageerror", lambda error: complaints.append(str(error)))
-    opened.on("console", lambda said: complaints.append(said.text) if "Content Security Policy" in said.text else None)
+    opened.on("console", lambda said: complaints.append(said.text) if complains(said) else None)
     yield opened
     assert complaints == []

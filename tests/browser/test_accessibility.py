@@ -1,4 +1,4 @@
-"""axe-core finds nothing on any page, in either theme, wide or narrow."""
+"""axe-core finds nothing on any page, in either theme, wide or narrow, and the browser's console has no complaint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.conf import settings
 from playwright.sync_api import BrowserContext, Page
 
 from tests.browser.conftest import sign_in
-from tests.browser.pictures import Picture, pictures
+from tests.browser.pictures import Picture, complains, pictures
 from tests.pages.scenes import twinned
 from tests.reviews.scenes import reviewed
 
@@ -32,7 +32,8 @@ def test_no_page_breaks_a_rule_of_accessibility(
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")  # type: ignore[arg-type]
-    broken = []
+    broken: list[str] = []
+    page.on("console", lambda said: broken.append(f"{page.url}: {said.text}") if complains(said) else None)
     twinned(world["done"])
     for shot in pictures(reviewed(world)):
         if theme == "dark" and shot.name not in IN_THE_DARK:
