@@ -86,7 +86,9 @@ def _budgets(run: Run) -> Sequence[Budget]:
     words = figures.duration(gone) if gone is not None else "not begun"
     if limit:
         words += f" / {figures.duration(limit)}"
-    if (left := seconds_left(run)) is not None:
+    if run.is_live and limit and gone is not None and gone >= limit:
+        words += " · limit reached: it ends once its best is judged in full"
+    elif (left := seconds_left(run)) is not None:
         words += f" · about {figures.duration(left)} left"
     budgets.append(Budget("Time", words, min(1.0, gone / limit) if limit and gone is not None else None))
     cost = "none (built-in)" if run.coder == "builtin" and not run.cost_usd else spend(run)

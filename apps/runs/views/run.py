@@ -165,10 +165,10 @@ def _head(seen: _Seen) -> dict[str, Any]:
 
 def _progress(seen: _Seen) -> dict[str, Any]:
     best = seen.run.best.number if seen.run.best else None
-    chart = charts.speedup_chart(seen.versions, seen.run.compiled_speedup, best)
-    return {
     shown = seen.pair.current if seen.pair and "v" in seen.request.GET else None
     stretch = timeline.timeline(seen.run, seen.versions, _number(seen.request.GET.get("until", "")), shown)
+    chart = charts.speedup_chart(seen.versions, seen.run.compiled_speedup, best)
+    return {
         "versions": seen.versions,
         "pair": seen.pair,
         "timeline": stretch,
@@ -226,12 +226,12 @@ def _twin(seen: _Seen) -> dict[str, Any]:
     return {"twins": pair, "axis": axis, "ways_data": data}
 
 
-PARTS: dict[str, Callable[[_Seen], dict[str, Any]]] = {
-    "head": _head,
 def _number(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) < 6 else None
 
 
+PARTS: dict[str, Callable[[_Seen], dict[str, Any]]] = {
+    "head": _head,
     "progress": _progress,
     "work": _work,
     "metrics": _metrics,
