@@ -85,6 +85,8 @@ def test_no_faster_kernel_is_told_by_the_exit_code(machine: World, problem_file:
         (["--iterations", "0"], "between 1 and"),
         (["--set", "ROWS=1"], "There is no constant ROWS"),
         (["--set", "BATCH"], "NAME=VALUE"),
+        (["--out", "/nowhere/at/all/kernel.py"], "there is no directory /nowhere/at/all"),
+        (["--out", "/"], "is a directory"),
         (["--set", "BATCH=many"], "whole number"),
     ],
 )
@@ -99,7 +101,8 @@ def test_bad_usage_is_refused_with_2_and_leaves_nothing(
 
 def test_what_is_no_problem_is_refused_with_2(machine: World, tmp_path: Path) -> None:
     other = tmp_path / "other.py"
-    assert run_command(str(other))[0] == 2
+    code, _, complaint = run_command(str(other))
+    assert code == 2 and complaint.rstrip().endswith("can't be read: No such file or directory.")
     other.write_text("def broken(:")
     code, _, complaint = run_command(str(other))
     assert code == 2 and "Syntax error in line 1" in complaint

@@ -56,7 +56,12 @@ def _parser() -> ArgumentParser:
     command.add_argument("problem", metavar="PROBLEM.py")
     command.add_argument("candidate", metavar="CANDIDATE.py", help="defines ModelNew with Model's interface")
     command.add_argument("--language", choices=[*Language], help="default: as the candidate's source shows")
-    command.add_argument("--policy", choices=[*Policy], default=Policy.KERNEL, help="default: kernel")
+    command.add_argument(
+        "--policy",
+        choices=[*Policy],
+        default=Policy.KERNEL,
+        help="what it may call: kernel (default: own kernels alone) or library (library products too)",
+    )
     command.add_argument("--tier", choices=[*Tier], default=Tier.FULL, help="default: full")
     command.add_argument("--no-profile", action="store_true", help="don't read the hardware's metrics")
     _add_settings(command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import logging
+import os
 import signal
 import sys
 from decimal import Decimal
@@ -47,13 +48,17 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """What to optimise and how."""
-        parser.add_argument("problem", metavar="PROBLEM.py", type=Path)
+        parser.add_argument("problem", metavar="PROBLEM.py", type=Path, help="Model, get_inputs and get_init_inputs")
         parser.add_argument("--language", default=Language.CPP.value, help="cpp (default)")
-        parser.add_argument("--policy", default=Policy.LIBRARY.value, help="kernel or library (default)")
+        parser.add_argument(
+            "--policy",
+            default=Policy.LIBRARY.value,
+            help="what it may call: library (default: own kernels and library products) or kernel (own kernels alone)",
+        )
         parser.add_argument(
             "--coder", default=BUILTIN, help="builtin (default), or a model of Settings › Models by name"
         )
-        parser.add_argument("--iterations", type=int, default=8)
+        parser.add_argument("--iterations", type=int, default=8, help="turns of the loop at most (default 8)")
         parser.add_argument("--candidates", type=int, default=1, help="of each iteration (default 1)")
         parser.add_argument("--temperatures", default="", metavar="T,T", help="a model's, one for each candidate")
         parser.add_argument("--goal", type=float, help="stop at this speed-up")
@@ -65,7 +70,10 @@ class Command(BaseCommand):
             "--seed", dest="seeds", metavar="FILE", type=Path, action="append", default=[],
             help="a candidate to start from; may be repeated",
         )  # fmt: skip
-        parser.add_argument("--set", dest="overrides", metavar="NAME=VALUE", action="append", default=[])
+        parser.add_argument(
+            "--set", dest="overrides", metavar="NAME=VALUE", action="append", default=[],
+            help="another size, such as batch_size=4; may be repeated",
+        )  # fmt: skip
         parser.add_argument("--json", action="store_true", help="one object on stdout, the log on stderr")
         parser.add_argument("--out", type=Path, metavar="FILE", help="write the resulting kernel there")
 
@@ -74,6 +82,7 @@ class Command(BaseCommand):
         self._live = sys.stderr.isatty() and not options["json"]
         try:
             source = _text(options["problem"])
+            _check_out(options["out"])
             overrides = _overrides(options["overrides"])
             if options["coder"] != BUILTIN:
                 _prepare_database()  # models are rows
@@ -207,8 +216,22 @@ class _StopOnInterrupt:
 def _text(path: Path) -> str:
     try:
         return path.read_text()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise Refused(f"{path} can't be read: {problem}") from None
+    except OSError as problem:
+        raise Refused(f"{path} can't be read: {problem.strerror}.") from None
+    except UnicodeDecodeError:
+        raise Refused(f"{path} can't be read: it is not UTF-8 text.") from None
+
+
+def _check_out(path: Path | None) -> None:
+    """Refuse a place where the kernel could not be written, before minutes are spent on finding it."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise Refused(f"--out {path} is a directory: name a file in it.")
+    if not path.parent.is_dir():
+        raise Refused(f"--out {path}: there is no directory {path.parent}. Make it first.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise Refused(f"--out {path} can't be written: permission denied.")
 
 
 def _overrides(words: list[str]) -> Overrides:
