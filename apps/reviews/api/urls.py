@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
-from apps.reviews.api.views import CommentViews, KernelViews, ReviewViews
+from apps.reviews.api.comments import CommentViews
+from apps.reviews.api.kernels import KernelViews
+from apps.reviews.api.proposals import ReviewViews
 
 router = SimpleRouter()
 router.register("reviews", ReviewViews, basename="api-review")
