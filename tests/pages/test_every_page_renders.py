@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
+
+from apps.runs.models import Run
 
 FULL = (
     "/",
@@ -103,6 +107,16 @@ def test_an_empty_page_says_what_to_do_next(newcomer: Client, address: str, advi
 def test_a_run_that_has_not_begun_says_what_it_waits_for(ada: Client, world: dict[str, Any]) -> None:
     queued = world["live"].pk - 1
     assert "waits for a worker" in ada.get(f"/runs/{queued}/").content.decode()
+
+
+def test_a_run_past_its_time_limit_says_what_it_still_does(ada: Client, world: dict[str, Any]) -> None:
+    live = world["live"]
+    Run.objects.filter(pk=live.pk).update(
+        seconds_limit=600, started_at=timezone.now() - timedelta(minutes=15), iteration=3, iterations=3
+    )
+    page = ada.get(f"/runs/{live.pk}/").content.decode()
+    assert "limit reached: it ends once its best is judged in full" in page
+    assert "about 0" not in page
 
 
 @pytest.mark.parametrize(
