@@ -222,7 +222,9 @@ class VersionViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews
     def get_queryset(self) -> QuerySet[Version]:
         """Those of the run in the address."""
         run = get_object_or_404(Run, pk=self.kwargs["run_pk"]) if "run_pk" in self.kwargs else None
-        return Version.objects.filter(run=run).select_related("parent", "measurement", "run__problem", "run__sizing")
+        found = Version.objects.filter(run=run).select_related("parent", "measurement", "run__problem", "run__sizing")
+        large = ("plan", "parent__source", "parent__plan", "measurement__evaluation", "run__problem__source")
+        return found.defer(*large) if self.action == "list" else found
 
     @extend_schema(responses=shapes.MeasurementSerializer(many=True))
     @action(detail=True, methods=["get"], pagination_class=None)
