@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -14,6 +15,7 @@ from apps.runs.presentation.code import code_lines
 from apps.runs.presentation.diffs import diff
 from apps.runs.presentation.metrics import better_when, change_text, rows_against
 from apps.runs.presentation.runs_table import spark_of
+from apps.runs.templatetags import pages
 from tests.pages import evaluations
 
 
@@ -34,6 +36,11 @@ from tests.pages import evaluations
         (figures.money(0), "none"),
         (figures.percent(0.012), "1.2 %"),
         (figures.with_unit(3.0, "count"), "3"),
+        (figures.with_unit(1.0, "loops"), "1 loop"),
+        (figures.with_unit(1.0, "switches"), "1 switch"),
+        (figures.with_unit(1.0, "misses"), "1 miss"),
+        (figures.with_unit(0.0, "faults"), "0 faults"),
+        (figures.with_unit(1.0, "GB/s"), "1 GB/s"),
         (figures.significant(float("nan")), "–"),
     ],
 )
@@ -125,3 +132,9 @@ def test_a_sparkline_marks_failures_and_never_falls() -> None:
     heights = [float(part.split("H")[0]) for part in spark.path.split("V")[1:]]
     assert heights == sorted(heights, reverse=True)
     assert spark_of([]) is None
+
+
+@pytest.mark.parametrize("style", ["relative", "clock"])
+def test_a_time_has_the_digits_that_browsers_read(style: str) -> None:
+    at = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
+    assert 'datetime="2026-01-31T12:00:00.123+00:00"' in pages.when({}, at, style)
