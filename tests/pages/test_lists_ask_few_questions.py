@@ -36,7 +36,7 @@ def grow(world: dict[str, Any]) -> None:
         ("/settings/models/", 9),
         ("/settings/limits/", 14),
         ("/", 14),
-        ("/problems/", 10),
+        ("/problems/", 11),
         ("/hosts/", 9),
         ("/problems/softsign/", 14),
         ("/launch/?problem=softsign", 14),
