@@ -55,7 +55,7 @@ class Ended:
         if self.over == "disk":
             return "filled its private directory"
         if self.signal:
-            return f"killed by {signal.Signals(self.signal).name}"
+            return f"was killed by {signal.Signals(self.signal).name}"
         return f"left with exit code {self.code}"
 
 

@@ -81,6 +81,7 @@ class Runner:
         self.built = Artefacts()
         self.frozen = False
         self._inputs: tuple[tuple[int, int], ...] = ()
+        self._resident_before = 0
         self._filters = 0
         files = (self.arena.fd, oracle.weights().fd, self._built.fd)
         entry = "apps.kernels.inside.runner:main"
@@ -117,44 +118,44 @@ class Runner:
     def build(self, timeout: float = BUILD_SECONDS) -> None:
         """Follow it through import, construction, state, prepare and warm-up. Raises `CandidateFailed`."""
         started = time.monotonic()
-        before = 0
-        while True:
+        last = "observed" if self.options.observe else "warm"
+        stage = ""
+        while stage != last:
             said = self._receive(timeout, "building")
-            now = time.monotonic()
             if "failed" in said:
                 self._fail_build(said)
-            stage = said.get("stage")
-            if stage == "imported":
-                self.build_seconds, started = now - started, now
-                before = ice.resident_bytes(self.jailed.pid)
-            elif stage == "constructed":
-                self.missing = tuple(str(name) for name in said.get("missing", ()))
-            elif stage == "prepared":
-                self.setup_seconds, started = now - started, now
-                self.setup_bytes = max(0, ice.resident_bytes(self.jailed.pid) - before)
-            elif stage == "warm":
-                self.warm_call_seconds = max(1e-7, float(said.get("seconds", 0.0)))
-                self.buffers = {str(k): int(v) for k, v in dict(said.get("buffers") or {}).items()}
-                self._check_keys([str(key) for key in said.get("keys") or ()])
-                if not self.options.observe:
-                    return
-            elif stage == "observed":
-                self._observe(said)
-                return
+            stage = str(said.get("stage"))
+            try:
+                self._note(stage, said, time.monotonic() - started)
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
+                raise _forged(f"news of its build: {problem}") from None
+            if stage in ("imported", "prepared"):
+                started = time.monotonic()
+
+    def _note(self, stage: str, said: dict[str, Plain], seconds: float) -> None:
+        """One stage's news; `seconds` is since the last one that ends something."""
+        if stage == "imported":
+            self.build_seconds = seconds
+            self._resident_before = ice.resident_bytes(self.jailed.pid)
+        elif stage == "constructed":
+            self.missing = tuple(str(name) for name in said.get("missing", ()))
+        elif stage == "prepared":
+            self.setup_seconds = seconds
+            self.setup_bytes = max(0, ice.resident_bytes(self.jailed.pid) - self._resident_before)
+        elif stage == "warm":
+            self.warm_call_seconds = max(1e-7, float(said.get("seconds", 0.0)))
+            self.buffers = {str(k): int(v) for k, v in dict(said.get("buffers") or {}).items()}
+            self._check_keys([str(key) for key in said.get("keys") or ()])
+        elif stage == "observed":
+            self.operators = {str(name): int(count) for name, count in said["operators"].items()}
+            self.allocated = int(said["allocated"])
+            self.products = tuple(said["products"])
 
     def _check_keys(self, keys: list[str]) -> None:
         wanted = keys_of(self.problem.output_tree)
         if self.options.role == "candidate" and keys != wanted:
             names, theirs = ", ".join(keys) or "by no keys", ", ".join(wanted) or "by no keys"
             raise CandidateFailed("incorrect", f"its outputs are named {names}, the reference's {theirs}")
-
-    def _observe(self, said: dict[str, Plain]) -> None:
-        try:
-            self.operators = {str(name): int(count) for name, count in said["operators"].items()}
-            self.allocated = int(said["allocated"])
-            self.products = tuple(said["products"])
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise _forged(f"what a call dispatches: {problem}") from None
 
     def _fail_build(self, said: dict[str, Plain]) -> None:
         stage, detail = str(said.get("stage")), str(said["failed"])
