@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apps.kernels.evaluation import EvaluationRequest, Progress
+from apps.kernels.evaluation import EvaluationRequest, Progress, Tier
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.host.report import host_report
 from apps.kernels.inspect import PRELOADED, inspect
@@ -62,6 +62,7 @@ class Work:
     def __init__(self) -> None:
         self.zygote = WatchedZygote()
         self._host: HostReport | None = None
+        self._measured = False  # by this process, whatever came of it
 
     def warm_up(self) -> None:
         """Pay for torch's import before the first job does. Trouble is left for that job to meet and tell."""
@@ -100,6 +101,8 @@ class Work:
         request = from_plain(EvaluationRequest, order.request)
         self._fresh_zygote()
         self.zygote.watch_for(lambda payload: payload.get("role") == "candidate")
+        if request.tier is Tier.FULL and not self._here().ceilings.bandwidth and not self._measured:
+            self._measure(order, observe)  # without it nothing is too fast to be true
         return evaluate(request, zygote=self.zygote, host=self._here(), observe=observe)
 
     def _inspect(self, order: Order, observe: Observe) -> ProblemFacts:
@@ -120,6 +123,7 @@ class Work:
         observe(Progress("measure", "waiting for the device"))
         with device_lock(order.device, timeout=order.deadline_seconds):
             self._host = host_report(observe=observe)
+        self._measured = True
         return self._host
 
     def _here(self) -> HostReport:
