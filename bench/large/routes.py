@@ -154,13 +154,12 @@ ADDRESSES: dict[str, tuple[str, ...]] = {
 DOWNLOADS: dict[str, tuple[str, ...]] = {
     "runs-csv": ("/runs.csv",),
     "run-log": ("/runs/{e}/log.txt?level=debug",),
-    "run-transcript": ("/runs/{v}/transcript.json",),
-    "api-run-transcript": ("/api/v1/runs/{v}/transcript/",),
     "kernel-bundle": ("/kernels/{k}/bundle.zip",),
     "api-kernel-bundle": ("/api/v1/kernels/{k}/bundle/",),
 }
 
 _POST = "takes POST alone"
+_REPLAYED = "goes through the run's whole record again before anybody gets it, so it is held whole; made-up runs have none"
 LEFT_OUT: dict[str, str] = {
     "sign-in": "asks the database nothing before it is sent; then it hashes a password, which is meant to take its time",
     "sign-out": _POST,
@@ -185,6 +184,8 @@ LEFT_OUT: dict[str, str] = {
     "runs-bulk": _POST,
     "runs-import": _POST,
     "launch-preview": _POST + "; it shows what the page Launch shows",
+    "run-transcript": _REPLAYED,
+    "api-run-transcript": _REPLAYED,
     "run-notes": _POST,
     "run-order": _POST,
     "version-again": _POST,
