@@ -159,7 +159,9 @@ DOWNLOADS: dict[str, tuple[str, ...]] = {
 }
 
 _POST = "takes POST alone"
-_REPLAYED = "goes through the run's whole record again before anybody gets it, so it is held whole; made-up runs have none"
+_REPLAYED = (
+    "goes through the run's whole record again before anybody gets it, so it is held whole; made-up runs have none"
+)
 LEFT_OUT: dict[str, str] = {
     "sign-in": "asks the database nothing before it is sent; then it hashes a password, which is meant to take its time",
     "sign-out": _POST,

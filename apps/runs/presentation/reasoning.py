@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -51,8 +51,7 @@ class Lane:
 
 def lanes(run: Run) -> list[Lane]:
     """The four lanes of a run, each with its newest steps last."""
-    ended = run.events.filter(kind="step_ended").order_by("-seq")[:KEPT]
-    entries = [entry_of(event) for event in reversed(ended)]
+    entries = [entry_of(event) for event in _newest(run, ("step_ended",), KEPT)]
     drafts = list(run.drafts.order_by("id")) if run.is_live else []
     doing = _doing(run) if run.is_live else {}
     return [
@@ -68,12 +67,18 @@ def lanes(run: Run) -> list[Lane]:
     ]
 
 
+def _newest(run: Run, kinds: Sequence[str], count: int) -> list[Event]:
+    """The newest events of those kinds, in order. Their numbers come first: a database that has to sort a long log for them
+    then sorts numbers, not texts."""
+    numbers = list(run.events.filter(kind__in=kinds).order_by("-seq").values_list("seq", flat=True)[:count])
+    return list(run.events.filter(seq__in=numbers).order_by("seq"))
+
+
 def _doing(run: Run) -> dict[str, str]:
     """The title of each agent's step that has begun and not ended."""
-    newest: Iterable[Event] = run.events.filter(kind__in=("step_began", "step_ended")).order_by("-seq")[:24]
     over: set[str] = set()
     doing: dict[str, str] = {}
-    for event in newest:
+    for event in reversed(_newest(run, ("step_began", "step_ended"), 24)):
         if event.kind == "step_ended":
             over.add(event.step)
         elif event.step not in over:
