@@ -13,8 +13,8 @@ from apps.agents.coders import BUILTIN
 from apps.agents.ports import Seed
 from apps.kernels.evaluation import Language, Policy
 from apps.ledger.forms import read_temperatures, words_of
-from apps.runs.launch import CANDIDATES_LIMIT, LaunchOrder
-from apps.runs.models import Problem, Version
+from apps.runs.launch import CANDIDATES_LIMIT, LaunchOrder, order_of
+from apps.runs.models import Problem, Run, Version
 from apps.runs.problems import Overrides
 from apps.runs.steering import ITERATIONS_LIMIT
 
@@ -56,6 +56,18 @@ class LaunchForm(forms.Form):
     own_file = forms.FileField(required=False)
     seed = forms.RegexField(r"^\d{1,9}\.\d{1,5}$", required=False, help_text="RUN.NUMBER of a version to start from")
 
+    seeds_like = forms.IntegerField(required=False, min_value=1, help_text="a run: start from what it started from")
+
+    def clean_seeds_like(self) -> Run | None:
+        """The run that started from what this one starts from, if one was named."""
+        number = self.cleaned_data["seeds_like"]
+        if not number:
+            return None
+        found = Run.objects.select_related("problem").filter(pk=number).first()
+        if found is None:
+            raise forms.ValidationError(f"There is no run {number} any more. Take its starting versions away.")
+        return found
+
     def clean_seed(self) -> Version | None:
         """The version the run starts from, if one was named."""
         named = self.cleaned_data["seed"]
@@ -96,6 +108,12 @@ class LaunchForm(forms.Form):
                 "seed",
                 f"Run {seed.run_id} {seed} solves {seed.run.problem}: a run of another problem can't start from it.",
             )
+        like = data.get("seeds_like")
+        if like is not None and (data.get("how") == "paste" or like.problem.slug != data.get("problem")):
+            self.add_error(
+                "seeds_like",
+                f"Run {like.pk} solves {like.problem}: a run of another problem can't start from what it started from.",
+            )
         return data
 
     def order(self, problem: Problem, overrides: Overrides) -> LaunchOrder:
@@ -118,13 +136,18 @@ class LaunchForm(forms.Form):
             tokens=data["tokens"],
             temperatures=data["temperatures"] if data["coder"] != BUILTIN else (),
             notes=data["notes"],
-            seeds=seeds_of(data.get("seed")),
+            seeds=(*seeds_of(data.get("seed")), *seeds_like(data.get("seeds_like"))),
         )
 
 
 def seeds_of(version: Version | None) -> tuple[Seed, ...]:
     """The version as what a run starts from; its author's plan goes with it."""
     return () if version is None else (Seed(version.source, version.author, version.plan),)
+
+
+def seeds_like(run: Run | None) -> tuple[Seed, ...]:
+    """What that run started from."""
+    return () if run is None else order_of(run).seeds
 
 
 def overrides_of(query: QueryDict) -> Overrides:

@@ -114,3 +114,19 @@ def test_launch_takes_both_and_keeps_what_was_typed_where_it_refuses(db: None) -
     upload = SimpleUploadedFile("mine.py", CANDIDATE.encode())
     assert client.post("/launch/", FORM | {"own_file": upload}).status_code == 302
     assert [seed["source"] for seed in Run.objects.latest("id").seeds] == [CANDIDATE]
+
+
+def test_a_run_copied_to_be_changed_starts_from_what_it_started_from(db: None) -> None:
+    world = scenes.world()
+    client = Client()
+    client.force_login(world["person"])
+    client.post("/launch/", FORM | {"own": CANDIDATE})
+    first = Run.objects.latest("id")
+    page = client.get(f"/launch/?copy={first.pk}").content.decode()
+    assert f'name="seeds_like" value="{first.pk}" checked' in page
+
+    assert client.post("/launch/", FORM | {"seeds_like": str(first.pk)}).status_code == 302
+    again = Run.objects.latest("id")
+    assert again.pk != first.pk and again.seeds == first.seeds
+    gone = client.post("/launch/", FORM | {"seeds_like": "987654"})
+    assert gone.status_code == 422 and "There is no run 987654 any more" in gone.content.decode()

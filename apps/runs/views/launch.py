@@ -29,7 +29,7 @@ from apps.runs.presentation.estimates import Size
 from apps.runs.refusals import LaunchRefused, Refused
 from apps.runs.views.asking import person_who_may
 
-BOXES = ("builtin_best", "go")
+BOXES = ("builtin_best", "seeds_like", "go")
 OWN_FILE = "candidate.py"  # what a person's own candidate is called where the launch stands as a command
 DEFAULTS = {
     "how": "choose",
@@ -133,6 +133,8 @@ def _take_over(values: QueryDict, run: Run) -> None:
     values["money"] = f"{order.money_usd.normalize():f}" if order.money_usd is not None else ""
     values["tokens"] = str(order.tokens or "")
     values["temperatures"] = ", ".join(f"{one:g}" for one in order.temperatures)
+    if order.seeds:
+        values["seeds_like"] = str(run.pk)
     for name in ("device", "language", "policy", "coder", "iterations", "candidates"):
         values[name] = str(getattr(order, name))
     for name, value in order.overrides.items():
@@ -215,8 +217,14 @@ def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = 
         "room": limits.tightest(Account(None, request.user.pk), timezone.now()) if model else None,
         "command": launch_page.command(problem, order, seeds),
         "seed_version": seed,
+        "seeds_like": _started(values.get("seeds_like")),
         "own_file": OWN_FILE,
     }
+
+
+def _started(number: str | None) -> Run | None:
+    """The run whose starting versions may be taken along."""
+    return Run.objects.filter(pk=number).first() if number and number.isdecimal() and len(number) < 12 else None
 
 
 def _complete(values: QueryDict, device: str) -> QueryDict:
