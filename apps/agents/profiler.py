@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from apps.kernels.evaluation import Evaluation, Metric, Profile, Roofline, SpeedUp, Time, Verdict
 from apps.kernels.machine import mix_in_words
+from apps.kernels.profile.names import unit_for
 
 # Always there for a correct, timed version. The second is the steadier one to predict and to hold a prediction against:
 # it comes of pairs, so that a machine that got slower in between disturbs both sides alike.
@@ -100,7 +101,7 @@ def figure(metric: Metric) -> str:
     if metric.unit == "B":
         scale, prefix = next((one for one in _BYTES if abs(metric.value) >= one[0]), (1.0, ""))
         return f"{metric.value / scale:.4g} {prefix}B"
-    return f"{metric.value:.4g} {metric.unit}"
+    return f"{metric.value:.4g} {unit_for(metric.value, metric.unit)}"
 
 
 def _hot(profile: Profile) -> list[str]:

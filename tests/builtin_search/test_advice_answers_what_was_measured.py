@@ -104,7 +104,7 @@ def test_the_reasoning_names_the_real_numbers_and_is_said_sentence_by_sentence()
     assert isinstance(answer, Advice)
     assert "".join(said).strip() == answer.reasoning
     assert len(said) >= 5
-    for number in ("6.25 ms", "10 ms", "1.60x", "hot_loop_calls is 3"):
+    for number in ("6.25 ms", "10 ms", "1.60x", "hot loop calls is 3"):
         assert number in answer.reasoning
 
 

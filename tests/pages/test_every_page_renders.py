@@ -80,6 +80,7 @@ def test_a_page_renders_with_everything_there_is(ada: Client, world: dict[str, A
     ("address", "words"),
     [
         ("/runs/{done}/v4/", "judged in full, decided at "),
+        ("/runs/{done}/v4/?tab=profile", "(share of memory roof "),
         ("/hosts/this-machine/", "float32, all threads: "),
         ("/hosts/this-machine/", "<td>copy past the caches</td>"),
     ],

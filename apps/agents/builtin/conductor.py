@@ -269,7 +269,8 @@ def _tell_alternatives(others: list[Proposal], narrator: Narrator) -> None:
 
 def _said(one: Evidence) -> str:
     relation = "above" if one.relation == ">" else "below"
-    return f"{one.metric} is {_figure(one.value, one.unit)}, {relation} {_figure(one.threshold, one.unit)}"
+    name = one.metric.replace("_", " ")
+    return f"{name} is {_figure(one.value, one.unit)}, {relation} {_figure(one.threshold, one.unit)}"
 
 
 def _figure(value: float, unit: str) -> str:

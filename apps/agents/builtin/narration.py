@@ -54,7 +54,7 @@ class Narrator:
 def milliseconds(seconds: float) -> str:
     """A time as engineers say it."""
     if seconds < 1e-3:
-        return f"{seconds * 1e6:.3g} us"
+        return f"{seconds * 1e6:.3g} µs"
     return f"{seconds * 1e3:.3g} ms"
 
 

@@ -21,6 +21,7 @@ from apps.agents.ports import (
     Usage,
 )
 from apps.agents.steps.course import Course, End, Interruption
+from apps.kernels.profile.names import unit_for
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _figure(value: float, unit: str) -> str:
             return f"{100 * value:.3g} %"
         case "x":
             return f"{value:.3g}×"
-    return f"{value:.4g} {unit}"
+    return f"{value:.4g} {unit_for(value, unit)}"
 
 
 def _says(counsel: Counsel) -> tuple[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from apps.kernels.profile.names import unit_for
+
 Row = Sequence[str]
 
 
@@ -25,7 +27,7 @@ def quantity(value: float | None, unit: str = "") -> str:
     if value is None:
         return "–"
     text = f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.4g}"
-    return f"{text} {unit}".rstrip()
+    return f"{text} {unit_for(value, unit)}".rstrip()
 
 
 def scaled(value: float | None, unit: str) -> str:

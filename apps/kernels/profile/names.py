@@ -80,6 +80,13 @@ UNITS = {
 }
 
 
+def unit_for(value: float, unit: str) -> str:
+    """The unit as it reads after `value`: one of what is counted in words is said in the singular (1 loop, 1 switch)."""
+    if value != 1 or not unit.isalpha() or not unit.endswith("s") or len(unit) < 4:
+        return unit
+    return unit.removesuffix("es") if unit.endswith(("ches", "sses")) else unit.removesuffix("s")
+
+
 def metric(name: str, value: float, source: str) -> Metric:
     """The metric of that name with its unit; a name that is not in the table is a mistake here."""
     return Metric(name, float(value), UNITS[name], source)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 
+from apps.kernels.profile.names import unit_for
+
 NOT_KNOWN = "–"
 _SI = ("", "K", "M", "G", "T", "P")
 
@@ -129,7 +131,7 @@ def with_unit(value: float | None, unit: str) -> str:
             return count(value, "FLOP")
         case "" | "1" | "count":
             return _counted(value)
-    return f"{_counted(value)} {unit}"
+    return f"{_counted(value)} {unit_for(value, unit)}"
 
 
 def sizing(overrides: Mapping[str, object]) -> str:

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from apps.kernels.machine import mix_in_words, peak_in_words
 from apps.people.models import Person
 from apps.people.permissions import Action, may
-from apps.runs.presentation import extensions, figures
+from apps.runs.presentation import extensions, figures, metrics
 
 register = template.Library()
 
@@ -25,6 +25,7 @@ _FILTERS: dict[str, Callable[..., str]] = {
     "count": figures.count,
     "duration": figures.duration,
     "milliseconds": figures.milliseconds,
+    "metric": metrics.label_of,
     "mix": mix_in_words,
     "money": figures.money,
     "peak": peak_in_words,
