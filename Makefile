@@ -7,7 +7,7 @@ OTHERS := gpu or models
 WAITING := processes or browser or postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup dev test test-fast model-test gpu-test lint format bench lock screenshots readme-picture
+.PHONY: help run setup dev test test-fast model-test gpu-test lint format bench lock screenshots picture
 
 help: ## what can be made here
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 20
@@ -56,5 +56,5 @@ lock: ## make the Python lock files anew from pyproject.toml
 screenshots: dev ## every page, dark and light, wide and narrow, into var/screenshots
 	@$(PY) -m tests.browser.pictures
 
-readme-picture: dev ## the README's picture anew, of a run of the installation that runs here (RUN=N for another)
+picture: dev ## the README's picture anew, of a run of the installation that runs here (RUN=N for another)
 	@$(PY) -m tests.browser.readme_picture $(RUN)
