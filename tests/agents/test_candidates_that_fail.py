@@ -53,7 +53,7 @@ def test_all_candidates_fail_and_the_reference_stays() -> None:
     world = World({(i + 1, 0): verdict for i, verdict in enumerate(verdicts)})
     ended = world.run(an_assignment(iterations=6, repairs=0, plateau=2))
     assert (ended.result, ended.attempt, ended.outcome, ended.speedup) == (None, None, None, 1.0)
-    assert ended.reason == "All 6 iterations are done. No version was correct, so the reference stays."
+    assert ended.reason == "All 6 iterations are done. No version was found correct, so the reference stays."
     assert "advise" not in world.work
 
 
