@@ -1,6 +1,7 @@
 """Calls as they are paid: reserved before they are made, settled with what they took, released when their worker died.
 
-Each is one transaction. A reservation locks the limits' row, so that runs side by side can't spend the same dollar twice.
+Each is one transaction. A reservation locks the limits' row, so that runs and calls side by side can't spend the same dollar
+or the same token twice.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from apps.agents.gateway.purse import Call as Made
-from apps.agents.gateway.purse import OverLimit
+from apps.agents.gateway.purse import Largest, OverLimit
 from apps.agents.ports import Usage
 from apps.ledger import warning
-from apps.ledger.limits import ZERO, Account, dollars, locked, month_of, rooms
+from apps.ledger.limits import ZERO, Account, counting, dollars, locked, month_of, rooms
 from apps.ledger.models import Call, LanguageModel, Outcome
 
 # How much longer than its longest time a call is waited for before its worker is given up.
@@ -42,19 +43,18 @@ class Place:
     retries: int = 0
 
 
-def reserve(
-    model: LanguageModel, account: Account, place: Place, largest_usd: float | None, claim: UUID | None = None
-) -> int:
-    """Set aside the most the call can cost (None: its price is unknown); the call's number. Raises `OverLimit`.
+def reserve(model: LanguageModel, account: Account, place: Place, largest: Largest, claim: UUID | None = None) -> int:
+    """Set aside the most the call can take; the call's number. Raises `OverLimit`.
 
     Whatever another claim of the same run had set aside is released first: its worker has lost the run.
     """
-    now, cost = timezone.now(), _money(largest_usd)
+    now, cost = timezone.now(), _money(largest.cost_usd)
     with transaction.atomic():
         limits = locked()
         if account.run is not None and claim is not None:
             _release({*Call.objects.filter(run=account.run).exclude(claim=claim).values_list("pk", flat=True)}, now)
-        _check_tokens(account)
+        own = _on_their_way(account, now)
+        _check_tokens(model, account, largest.tokens, own.tokens, now)
         for room in rooms(limits, account, now):
             if cost is None:
                 raise OverLimit(
@@ -64,9 +64,10 @@ def reserve(
             if cost > room.left:
                 raise OverLimit(
                     f"{room.whose} of {dollars(room.limit)} leaves {dollars(room.left)}, and this call of {model.name} could "
-                    f"cost {dollars(cost)}. {room.remedy}"
+                    f"cost {dollars(cost)}. {room.remedy}",
+                    may_pass=cost <= room.left + own.usd,
                 )
-        return _opened(model, account, place, cost, claim, now).pk
+        return _opened(model, account, place, cost, largest.tokens, claim, now).pk
 
 
 def settle(number: int, made: Made) -> None:
@@ -79,6 +80,7 @@ def settle(number: int, made: Made) -> None:
         failure=(made.failure or "")[:2000],
         cost_usd=cost,
         counted_usd=cost or ZERO,
+        counted_tokens=(usage.tokens_in or 0) + (usage.tokens_out or 0),
         estimated=usage.estimated,
         ended_at=timezone.now(),
         **_tokens(usage),
@@ -108,6 +110,7 @@ def _release(numbers: Collection[int], now: datetime) -> int:
     released = lost.update(
         outcome=Outcome.LOST,
         counted_usd=ZERO,
+        counted_tokens=0,
         failure="The worker that made this call died; what it cost is unknown.",
         ended_at=now,
     )
@@ -117,7 +120,13 @@ def _release(numbers: Collection[int], now: datetime) -> int:
 
 
 def _opened(
-    model: LanguageModel, account: Account, place: Place, cost: Decimal | None, claim: UUID | None, now: datetime
+    model: LanguageModel,
+    account: Account,
+    place: Place,
+    cost: Decimal | None,
+    tokens: int,
+    claim: UUID | None,
+    now: datetime,
 ) -> Call:
     return Call.objects.create(
         model=model,
@@ -134,24 +143,46 @@ def _opened(
         retries=place.retries,
         reserved_usd=cost,
         counted_usd=cost or ZERO,
+        reserved_tokens=tokens,
+        counted_tokens=tokens,
         began_at=now,
         expires_at=now + timedelta(seconds=model.call_seconds) + GRACE,
     )
 
 
-def _check_tokens(account: Account) -> None:
+@dataclass(frozen=True)
+class _Aside:
+    """What a run has set aside for calls on their way: they may take less, and then there is more room."""
+
+    usd: Decimal = ZERO
+    tokens: int = 0
+
+
+def _on_their_way(account: Account, now: datetime) -> _Aside:
+    if account.run is None:
+        return _Aside()
+    open_calls = counting(now).filter(run=account.run, outcome=Outcome.OPEN)
+    sums = open_calls.aggregate(usd=Sum("counted_usd"), tokens=Sum("counted_tokens"))
+    return _Aside(sums["usd"] or ZERO, sums["tokens"] or 0)
+
+
+def _check_tokens(model: LanguageModel, account: Account, most: int, own: int, now: datetime) -> None:
     limit = account.run_limit_tokens
     if limit is None or account.run is None:
         return
-    taken = tokens_of(account.run)
-    if taken >= limit:
-        raise OverLimit(f"The run's limit of {limit:,} tokens is reached: it has taken {taken:,}.")
+    left = max(limit - tokens_of(account.run, now), 0)
+    if most > left:
+        raise OverLimit(
+            f"The run's limit of {limit:,} tokens leaves {left:,}, and this call of {model.name} could take {most:,}, prompt and "
+            "longest answer. Raise the run's limit, or let it end.",
+            may_pass=most <= left + own,
+        )
 
 
-def tokens_of(run: int) -> int:
-    """All tokens that a run's calls have taken, in and out."""
-    sums = Call.objects.filter(run=run).aggregate(asked=Sum("tokens_in"), answered=Sum("tokens_out"))
-    return (sums["asked"] or 0) + (sums["answered"] or 0)
+def tokens_of(run: int, now: datetime) -> int:
+    """All tokens that a run's calls have taken or set aside, in and out."""
+    total: int | None = counting(now).filter(run=run).aggregate(total=Sum("counted_tokens"))["total"]
+    return total or 0
 
 
 def _outcome(made: Made) -> Outcome:

@@ -18,6 +18,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 # What the agents worker is given of the environment: a name outside would be empty there, or a secret of another kind.
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY|PRAGMA_MODEL[A-Z0-9_]*")
 MOST_TEMPERATURES = 8
+MOST_AT_ONCE = 8  # a run has no more candidates in an iteration
 
 
 class ModelForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -34,12 +35,13 @@ class ModelForm(forms.ModelForm):  # type: ignore[type-arg]
         model = LanguageModel
         fields = (
             "name", "model_id", "api_base", "key_source", "key_variable", "usd_per_million_in", "usd_per_million_out",
-            "context_tokens", "answer_tokens", "silence_seconds", "call_seconds", "enabled",
+            "context_tokens", "answer_tokens", "silence_seconds", "call_seconds", "at_once", "enabled",
         )  # fmt: skip
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["name"].disabled = self.instance.pk is not None
+        self.fields["at_once"].required = False
         for name in ("usd_per_million_in", "usd_per_million_out"):
             if self.initial.get(name) is not None:
                 self.initial[name] = f"{self.initial[name].normalize():f}"
@@ -79,6 +81,14 @@ class ModelForm(forms.ModelForm):  # type: ignore[type-arg]
                 "Leave user, password and everything after ? out of the address; the key has a field of its own."
             )
         return address
+
+    def clean_at_once(self) -> int:
+        """A number of questions; empty leaves it as it is."""
+        given: int | None = self.cleaned_data["at_once"]
+        many = self.instance.at_once if given is None else given
+        if not 1 <= many <= MOST_AT_ONCE:
+            raise forms.ValidationError(f"A run asks between 1 and {MOST_AT_ONCE} questions at once.")
+        return many
 
     def clean_temperatures(self) -> list[float]:
         """Numbers between 0 and 2, one for each candidate."""

@@ -41,6 +41,7 @@ class LanguageModel(models.Model):
     temperatures = models.JSONField(default=list, blank=True)
     silence_seconds = models.PositiveIntegerField(default=300)
     call_seconds = models.PositiveIntegerField(default=1200)
+    at_once = models.PositiveSmallIntegerField(default=4, help_text="questions that one run may ask at the same time")
     enabled = models.BooleanField(default=True)
     listed = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -136,8 +137,8 @@ class Outcome(models.TextChoices):
 class Call(models.Model):
     """One call of a model, from before it is made: a reservation, then what came of it.
 
-    `counted_usd` is what it takes from limits: its largest cost while it is on its way, its cost once that is known, nothing
-    where the worker died (what the call cost then is unknown). `retries` counts the tries of the same question that failed
+    `counted_usd` and `counted_tokens` are what it takes from limits: the most it can take while it is on its way, what it took
+    once that is known, nothing where the worker died (what the call took then is unknown). `retries` counts the tries of the same question that failed
     before this one, `number` the calls of its step.
     """
 
@@ -161,6 +162,8 @@ class Call(models.Model):
     reserved_usd = models.DecimalField(max_digits=16, decimal_places=8, null=True, blank=True)
     cost_usd = models.DecimalField(max_digits=16, decimal_places=8, null=True, blank=True)
     counted_usd = models.DecimalField(max_digits=16, decimal_places=8, default=Decimal(0))
+    reserved_tokens = models.PositiveBigIntegerField(default=0)
+    counted_tokens = models.PositiveBigIntegerField(default=0)
     estimated = models.BooleanField(default=False, help_text="tokens were estimated: the server counted none")
     tokens_in = models.PositiveIntegerField(null=True, blank=True)
     tokens_out = models.PositiveIntegerField(null=True, blank=True)

@@ -99,6 +99,7 @@ def settings_of(model: LanguageModel) -> ModelSettings:
         temperatures=tuple(model.temperatures) if single is None else (),
         read_seconds=float(model.silence_seconds),
         wall_seconds=float(model.call_seconds),
+        at_once=model.at_once,
     )
 
 

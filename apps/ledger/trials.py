@@ -12,6 +12,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from apps.agents.gateway.purse import Call as Made
+from apps.agents.gateway.purse import Largest
 from apps.kernels.plain import to_plain
 from apps.ledger import accounts, registry
 from apps.ledger.accounts import Place
@@ -71,9 +72,9 @@ class TrialPurse:
         self._model = model
         self._account = Account(None, by.pk if by else None, str(by or ""))
 
-    def reserve(self, model: str, purpose: str, largest_cost_usd: float | None) -> str:
+    def reserve(self, model: str, purpose: str, largest: Largest) -> str:
         """See `Purse`."""
-        return str(accounts.reserve(self._model, self._account, Place("trial"), largest_cost_usd))
+        return str(accounts.reserve(self._model, self._account, Place("trial"), largest))
 
     def settle(self, token: str, call: Made) -> None:
         """See `Purse`."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError
 
-from apps.agents.gateway.purse import Call, Purse
+from apps.agents.gateway.purse import Call, Largest, Purse
 from apps.agents.ports import StepKey, Usage
 from apps.kernels.plain import BadPlain, from_plain, to_plain
 from apps.runs.journal import storable
@@ -52,9 +52,9 @@ class KeptCalls:
         self._run_id = run_id
         self._doing = doing
 
-    def reserve(self, model: str, purpose: str, largest_cost_usd: float | None) -> str:
+    def reserve(self, model: str, purpose: str, largest: Largest) -> str:
         """See `apps.agents.gateway.purse.Purse`."""
-        return self._purse.reserve(model, purpose, largest_cost_usd)
+        return self._purse.reserve(model, purpose, largest)
 
     def settle(self, token: str, call: Call) -> None:
         """See `apps.agents.gateway.purse.Purse`. A call whose text can't be kept is paid for all the same."""

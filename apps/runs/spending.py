@@ -5,9 +5,11 @@ The accounts are `apps.ledger`'s; here a call gets its place in the run.
 
 from __future__ import annotations
 
+import threading
+
 from django.db import transaction
 
-from apps.agents.gateway.purse import Call
+from apps.agents.gateway.purse import Call, Largest, OverLimit
 from apps.agents.ports import Agent
 from apps.ledger import accounts, spending
 from apps.ledger.accounts import Place
@@ -16,10 +18,20 @@ from apps.ledger.models import LanguageModel
 from apps.ledger.spending import Spent
 from apps.runs import claims, connections
 from apps.runs.beat import Hold
+from apps.runs.control import Heed
 from apps.runs.journal import RunJournal
 from apps.runs.models import Run
 
-_AGENTS = {"write": Agent.CODER, "repair": Agent.CODER, "advise": Agent.CONDUCTOR}
+_LOOK_EVERY = 0.25  # seconds between looks for room that other calls of the run give back
+_AGENTS = {"write": Agent.CODER, "repair": Agent.CODER, "advise": Agent.CONDUCTOR, "diagnose": Agent.VERIFIER}
+
+
+class _Asking(threading.local):
+    """Which call of which step this thread is at: steps done at the same time have a thread each."""
+
+    step = ""
+    number = 0
+    retries = 0
 
 
 class RunPurse:
@@ -29,14 +41,14 @@ class RunPurse:
         self._hold = hold
         self._model = model
         self._journal = journal
-        self._step = ""
-        self._number = 0
-        self._retries = 0
+        self._heed = Heed(hold)
+        self._asking = _Asking()
 
-    def reserve(self, model: str, purpose: str, largest_cost_usd: float | None) -> str:
+    def reserve(self, model: str, purpose: str, largest: Largest) -> str:
         """See `Purse.reserve`. The run's limits are those of its row now: people may have changed them.
 
-        Raises `ClaimLost` where another worker has the run: what that one has set aside stays.
+        A call that lacks only what others of this run have set aside waits for them. Raises `ClaimLost` where another worker
+        has the run (what that one has set aside stays), and `Stopped` where it is to end meanwhile.
         """
         place = self._place()
 
@@ -44,31 +56,39 @@ class RunPurse:
             with transaction.atomic():
                 claims.hold(self._hold.claim)
                 run = Run.objects.select_related("owner").get(pk=self._hold.claim.run_id)
-                return accounts.reserve(self._model, account_of(run), place, largest_cost_usd, self._hold.claim.id)
+                return accounts.reserve(self._model, account_of(run), place, largest, self._hold.claim.id)
 
-        return str(connections.patient(once, f"Run {self._hold.claim.run_id}", self._hold.wait))
+        while True:
+            try:
+                return str(connections.patient(once, f"Run {self._hold.claim.run_id}", self._hold.wait))
+            except OverLimit as over:
+                if not over.may_pass:
+                    raise
+            self._heed()
+            self._hold.wait(_LOOK_EVERY)
 
     def settle(self, token: str, call: Call) -> None:
         """See `Purse.settle`. Also for a worker that has lost its claim: the money is spent."""
-        self._retries = self._retries + 1 if call.fault else 0
+        self._asking.retries = self._asking.retries + 1 if call.fault else 0
         connections.patient(lambda: accounts.settle(int(token), call), f"Run {self._hold.claim.run_id}")
 
     def _place(self) -> Place:
         key = self._journal.doing
         step = str(key) if key is not None else ""
-        if step != self._step:
-            self._step, self._number, self._retries = step, 0, 0
-        self._number += 1
+        asking = self._asking
+        if step != asking.step:
+            asking.step, asking.number, asking.retries = step, 0, 0
+        asking.number += 1
         if key is None:
-            return Place(Agent.RUN.value, number=self._number, retries=self._retries)
+            return Place(Agent.RUN.value, number=asking.number, retries=asking.retries)
         return Place(
             agent=_AGENTS.get(key.role, Agent.RUN).value,
             step=step,
             iteration=key.iteration,
             slot=key.slot,
             attempt=key.attempt,
-            number=self._number,
-            retries=self._retries,
+            number=asking.number,
+            retries=asking.retries,
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 from apps.agents.gateway.asking import Gateway
 from apps.agents.gateway.faults import CallFailed, Fault
 from apps.agents.gateway.provider import terms
-from apps.agents.gateway.purse import Call, Message, OverLimit, Question
+from apps.agents.gateway.purse import Call, Largest, Message, OverLimit, Question
 from apps.agents.gateway.settings import ModelSettings
 from tests.agents_models.server import Reply, Request
 
@@ -25,8 +25,8 @@ class Accounts:
         self.open: dict[str, float] = {}
         self.calls: list[Call] = []
 
-    def reserve(self, model: str, purpose: str, largest_cost_usd: float | None) -> str:
-        cost = largest_cost_usd or 0.0
+    def reserve(self, model: str, purpose: str, largest: Largest) -> str:
+        cost = largest.cost_usd or 0.0
         if sum(self.open.values()) + cost > self.left:
             raise OverLimit("Ann's limit of this month leaves too little for this call.")
         self.open[token := f"call {len(self.open)} {len(self.calls)}"] = cost
@@ -111,7 +111,7 @@ def test_a_call_reserves_its_largest_cost_and_settles_what_it_took(server: Any, 
 
 def test_calls_side_by_side_cannot_overspend(server: Any, settings_of: Any) -> None:
     accounts, settings = Accounts(limit=0.15), settings_of(answer_tokens=10_000)
-    accounts.reserve("openai/scripted", "another run", 0.1)
+    accounts.reserve("openai/scripted", "another run", Largest(0.1))
     with pytest.raises(CallFailed, match="Ann's limit") as refused:
         Gateway(settings, purse=accounts).ask(QUESTION, lambda text: None)
     assert refused.value.fault is Fault.LIMIT

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.agents.coders import UnknownCoder, check_coder, coder_named
-from apps.agents.gateway.purse import Call, OverLimit
+from apps.agents.gateway.purse import Call, Largest, OverLimit
 from apps.agents.journal import MemoryJournal, from_transcript, to_transcript
 from apps.agents.ports import (
     AdviceGiven,
@@ -133,7 +133,7 @@ def test_a_limit_of_money_ends_the_run_with_its_best(server: Any, settings_of: A
     class Purse:
         calls = 0
 
-        def reserve(self, model: str, purpose: str, largest_cost_usd: float | None) -> str:
+        def reserve(self, model: str, purpose: str, largest: Largest) -> str:
             self.calls += 1
             if self.calls > 3:
                 raise OverLimit("Ann's limit of 5 USD a month leaves 0.01 USD, and this call could cost 0.3.")

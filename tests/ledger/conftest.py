@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from apps.agents.gateway.secret import Secret
+from apps.hosts import outgoing, waiting
 from apps.ledger import sealing, trials
 from apps.ledger.models import KeySource, LanguageModel
+from apps.runs import queue
 from tests.agents_models.conftest import KEY, impatient, one_server, server
 from tests.agents_models.server import ModelServer
 
@@ -56,3 +58,19 @@ def make_model(db: None, one_server: ModelServer) -> MakeModel:
 @pytest.fixture
 def model(make_model: MakeModel) -> LanguageModel:
     return make_model()
+
+
+@pytest.fixture(autouse=True)
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A waiting run looks at its job this often."""
+    monkeypatch.setattr(waiting, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(waiting, "STOP_EVERY", 0.05)
+
+
+@pytest.fixture
+def messages(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Everything that would have gone through the broker."""
+    told: list[object] = []
+    monkeypatch.setattr(outgoing, "_send", lambda *words, **options: told.append((words, options)) or True)
+    monkeypatch.setattr(queue, "wake", lambda run_id: told.append(run_id))
+    return told

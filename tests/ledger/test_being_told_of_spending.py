@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from apps.agents.gateway.purse import Call as Made
-from apps.agents.gateway.purse import Question
+from apps.agents.gateway.purse import Largest, Question
 from apps.agents.ports import Usage
 from apps.ledger import accounts, limits
 from apps.ledger.accounts import Place
@@ -24,7 +24,7 @@ def model(db: None) -> LanguageModel:
 
 
 def spend(model: LanguageModel, person: Person, usd: float) -> None:
-    number = accounts.reserve(model, Account(1, person.pk, str(person)), Place("coder"), usd)
+    number = accounts.reserve(model, Account(1, person.pk, str(person)), Place("coder"), Largest(usd))
     accounts.settle(number, Made("openai/m", Question(()), "", "x", True, Usage(1.0, "openai/m", 10, 10, usd), None))
 
 

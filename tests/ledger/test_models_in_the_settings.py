@@ -11,6 +11,7 @@ from django.test import Client
 
 from apps.ledger import catalogue, trials
 from apps.ledger.models import Call, LanguageModel, Trial, TrialState
+from apps.ledger.registry import settings_of
 from apps.people.models import Person
 from apps.people.refusals import Refused
 from tests.agents_models.conftest import KEY
@@ -66,6 +67,14 @@ def test_saving_without_a_new_key_leaves_the_one_that_is_kept(root: Client, mode
     assert (model.key_sealed, model.context_tokens, model.name) == (kept, 9000, "scripted")
 
 
+def test_how_many_questions_a_run_asks_at_once_is_a_models_own(root: Client, model: LanguageModel) -> None:
+    assert model.at_once == 4
+    for typed, kept in (("2", 2), ("", 2), ("8", 8)):
+        root.post(f"/settings/models/{model.pk}/", FORM | {"key": "", "at_once": typed})
+        model.refresh_from_db()
+        assert (model.at_once, settings_of(model).at_once) == (kept, kept)
+
+
 def test_a_key_that_is_no_longer_used_is_forgotten(root: Client, model: LanguageModel) -> None:
     root.post(f"/settings/models/{model.pk}/", FORM | {"key": "", "key_source": "none"})
     model.refresh_from_db()
@@ -89,6 +98,8 @@ def test_a_key_that_is_no_longer_used_is_forgotten(root: Client, model: Language
         ({"temperatures": "warm"}, "Temperatures are numbers"),
         ({"temperatures": "3"}, "between 0 and 2"),
         ({"context_tokens": "0"}, "more than 0"),
+        ({"at_once": "0"}, "between 1 and 8"),
+        ({"at_once": "9"}, "between 1 and 8"),
     ],
 )
 def test_what_can_not_be_is_refused_and_the_key_typed_is_not_sent_back(

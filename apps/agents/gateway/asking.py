@@ -74,7 +74,7 @@ class Gateway:
 
     def _once(self, question: Question, say: Say) -> Answer:
         try:
-            largest = provider.largest_cost(self.settings, question.characters)
+            largest = provider.largest(self.settings, question)
             token = self._purse.reserve(self.settings.name, question.purpose, largest)
         except OverLimit as over:
             raise CallFailed(Fault.LIMIT, str(over)) from None
@@ -142,6 +142,11 @@ class _Hearing:
         heard = len(self._reasoning.text) + len(self._answer.text)
         return provider.estimated(self._settings, self._question.characters, heard, seconds)
 
+    @property
+    def _was_counted(self) -> bool:
+        """Whether the server counted tokens: then it is a model's, though it said nothing. (litellm makes a regular end up.)"""
+        return self._finish is not None and self._finish.counted is not None
+
     def hear(self, heed: Heed) -> Answer:
         """The whole answer. Raises `CallFailed`, and what `heed` raises."""
         self._stream = Stream(self._settings, self._question, heed)
@@ -162,6 +167,7 @@ class _Hearing:
             self._broken(failed)
         self._voice(self._reasoning.flush(), self._answer.flush())
         self._finish = self._stream.finish
+        self._made = self._made or self._was_counted
         return self._checked()
 
     def call(self, failure: str | None, fault: Fault | None) -> Call:
@@ -183,7 +189,8 @@ class _Hearing:
     def _checked(self) -> Answer:
         reason = self._finish.reason if self._finish else None
         if reason == "length":
-            self.why_cut = f"it reached the limit of {provider.terms(self._settings).answer_tokens} tokens"
+            longest = provider.longest_answer(self._settings, self._question)
+            self.why_cut = f"it reached the limit of {longest} tokens"
         if reason == "content_filter":
             raise CallFailed(Fault.REFUSED, f"{self._settings.name} refuses to answer this.", usage=self.usage)
         if not self._answer.text.strip():

@@ -28,7 +28,7 @@ class Fault(StrEnum):
     KEY = "key"
     NAME = "name"
     QUOTA = "quota"
-    LIMIT = "limit"  # ours: the money this run or person may spend
+    LIMIT = "limit"  # ours: what this run or person may spend
     TOO_LONG = "too_long"
     REFUSED = "refused"
     ADDRESS = "address"
@@ -86,7 +86,9 @@ def _innermost(problem: Exception) -> Exception:
 
 
 def _kind(problem: Exception) -> Fault:
-    text, kinds = str(problem), {kind.__name__ for kind in type(problem).__mro__}
+    # What kind of error a server means often stands only in the `code` of its answer's body, which litellm leaves out.
+    text = f"{problem} {getattr(problem, 'body', None) or ''}"
+    kinds = {kind.__name__ for kind in type(problem).__mro__}
     status = getattr(problem, "status_code", None)
     if "Timeout" in kinds or "APITimeoutError" in kinds or isinstance(problem, TimeoutError):
         return Fault.TIME_OUT

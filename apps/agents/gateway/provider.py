@@ -6,8 +6,10 @@ import functools
 import logging
 import os
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
+from apps.agents.gateway.purse import Largest, Question
 from apps.agents.gateway.settings import ModelSettings
 from apps.agents.ports import Usage
 
@@ -138,10 +140,16 @@ def estimated(settings: ModelSettings, asked: int, answered: int, seconds: float
     return Usage(seconds, settings.name, tokens_in, tokens_out, cost, estimated=True)
 
 
-def largest_cost(settings: ModelSettings, asked: int) -> float | None:
-    """The most a question of that many characters can cost, or None where the price is unknown."""
-    known = terms(settings)
-    return known.cost(round(asked / FEWEST_CHARACTERS_A_TOKEN), known.answer_tokens)
+def longest_answer(settings: ModelSettings, question: Question) -> int:
+    """Tokens that the answer to this question may have."""
+    longest = terms(settings).answer_tokens
+    return longest if question.answer_tokens is None else min(longest, question.answer_tokens)
+
+
+def largest(settings: ModelSettings, question: Question) -> Largest:
+    """The most a question can take."""
+    prompt, answer = ceil(question.characters / FEWEST_CHARACTERS_A_TOKEN), longest_answer(settings, question)
+    return Largest(terms(settings).cost(prompt, answer), prompt + answer)
 
 
 def added(one: Usage, other: Usage) -> Usage:

@@ -18,7 +18,7 @@ class ModelSettings:
     `label` is what the team calls the model (else its name). `temperatures` are the Coder's for an iteration's candidates in
     order, the last one repeated; `temperature`, where set, is used for every question, as some models take one only.
     `read_seconds` is the longest silence, `wall_seconds` the longest call, `longest_wait_seconds` the longest pause that
-    a server may ask for before the next of `tries`.
+    a server may ask for before the next of `tries`. `at_once` is how many questions a run asks it at the same time.
     """
 
     name: str
@@ -34,6 +34,7 @@ class ModelSettings:
     wall_seconds: float = 1200.0
     tries: int = 5
     longest_wait_seconds: float = 120.0
+    at_once: int = 4
     label: str = ""
 
     @property

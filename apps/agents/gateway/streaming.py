@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from apps.agents.gateway.provider import litellm, terms
+from apps.agents.gateway.provider import litellm, longest_answer
 from apps.agents.gateway.purse import Question
 from apps.agents.gateway.settings import ModelSettings
 
@@ -165,7 +165,7 @@ def _parameters(settings: ModelSettings, question: Question) -> dict[str, Any]:
         "messages": [{"role": message.role, "content": message.text} for message in question.messages],
         "api_base": settings.api_base,
         "api_key": key,
-        "max_tokens": terms(settings).answer_tokens,
+        "max_tokens": longest_answer(settings, question),
         "temperature": temperature,
         "timeout": settings.read_seconds + 5.0,  # ours comes first and says more
         "max_retries": 0,  # tries are counted, paid and told one by one (`apps.agents.gateway.asking`)

@@ -40,6 +40,7 @@ class ModelFields(serializers.Serializer[Any]):
     temperatures = serializers.ListField(child=serializers.FloatField(), required=False)
     silence_seconds = serializers.IntegerField(required=False)
     call_seconds = serializers.IntegerField(required=False)
+    at_once = serializers.IntegerField(required=False, help_text="questions that one run may ask at the same time")
     enabled = serializers.BooleanField(required=False)
 
 
