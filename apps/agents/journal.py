@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from apps.agents.ports import Agent, Fact, Listener, ReplayEnded, Say, StepBegan, StepKey
+from apps.agents.ports import Agent, Fact, Listener, ReplayEnded, Say, Step, StepBegan, StepKey
 from apps.kernels.plain import Plain, from_plain, to_plain
 
 T = TypeVar("T")
@@ -82,6 +82,10 @@ class MemoryJournal:
         plain, result = settled(kind, do(self._say(name, began)))
         self.commit(Record(name, inputs_digest, plain), tell(result))
         return result
+
+    def together(self, steps: Sequence[Step[T]], at_once: int) -> list[T]:
+        """See `apps.agents.ports.Journal.together`; one after the other."""
+        return [self.step(s.key, s.inputs, s.kind, s.do, began=s.began, tell=s.tell) for s in steps]
 
     def commit(self, record: Record, facts: Sequence[Fact]) -> None:
         """Keep the record and tell what follows from it; both or, where this raises before it starts, neither."""

@@ -14,7 +14,7 @@ from apps.agents import conductor
 from apps.agents.ports import Advice, Assignment, Attempt, Ending, RunEnded, StepKey
 from apps.agents.steps import judging, reasoning, writing
 from apps.agents.steps.course import Course, End, Team
-from apps.agents.steps.writing import Draft
+from apps.agents.steps.writing import Draft, Written
 from apps.agents.verifier import sentence
 from apps.kernels.evaluation import Evaluation, Outcome, Verdict
 
@@ -56,16 +56,24 @@ class _Loop:
     def iterate(self, advices: Sequence[Advice | None]) -> Sequence[Advice | None]:
         """One turn: write, verify and repair, profile, reason. Gives the advices for the next one."""
         self.iteration += 1
-        for draft in self.write(advices):
-            self.prove(draft, self.assignment.repairs)
+        written = self.write(advices)
+        for draft in written.drafts:
+            self.prove(draft, self.assignment.repairs if written.stopped is None else 0)
         self.keep()
+        if written.stopped is not None:
+            raise written.stopped.end()
         return self.advise()
 
-    def write(self, advices: Sequence[Advice | None]) -> list[Draft]:
-        """A candidate for each advice, in slot order, all written before the first of them is judged."""
+    def write(self, advices: Sequence[Advice | None]) -> Written:
+        """A candidate for each advice, in slot order, all written before the first of them is judged.
+
+        A person's stop ends the run there. At a limit, what was written and paid for is judged first.
+        """
         self.course.orders("write", self.iteration)
-        drafts = [writing.write(self.course, self.iteration, slot, advice) for slot, advice in enumerate(advices)]
-        return [draft for draft in drafts if draft is not None]
+        written = writing.write(self.course, self.iteration, advices)
+        if written.stopped is not None and written.stopped.ending is Ending.STOPPED:
+            raise written.stopped.end()
+        return written
 
     def prove(self, draft: Draft, repairs: int) -> None:
         """Verify a candidate; where it fails the Coder repairs it from the error, a bounded number of times."""
@@ -182,7 +190,7 @@ def last_word(end: End, judged: tuple[Attempt, Evaluation] | None, best: Attempt
 
 def _without_judgement(end: End, best: Attempt | None) -> str:
     if best is None:
-        return "No version was found correct, so the reference stays."
+        return "No version was correct, so the reference stays."
     if end.at_once:
         return f"The best attempt, v{best.number}, was not judged in full, so the reference stays."
     return f"None held in the full judgement, so the reference stays; the next best attempt is v{best.number}."

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from apps.kernels.evaluation import Evaluation, EvaluationRequest, Language, Outcome, Policy, Tier
 from apps.kernels.facts import ProblemFacts
@@ -299,9 +299,13 @@ class Orders:
 
 
 class Coder(Protocol):
-    """Writes kernels. Both calls stream their reasoning through `say` and may raise `CannotWrite`."""
+    """Writes kernels. Both calls stream their reasoning through `say` and may raise `CannotWrite`.
+
+    `at_once` of an iteration's candidates may be asked for at the same time, from a thread each.
+    """
 
     name: str
+    at_once: int
 
     def write(self, brief: Brief, say: Say) -> Writing: ...
 
@@ -535,6 +539,18 @@ class Listener(Protocol):
     def text(self, step: str, agent: Agent, text: str) -> None: ...
 
 
+@dataclass(frozen=True)
+class Step(Generic[T]):
+    """One step as `Journal.step` takes it."""
+
+    key: StepKey
+    inputs: Plain
+    kind: type[T]
+    do: Callable[[Say], T]
+    began: StepBegan | None = None
+    tell: Callable[[T], Sequence[Fact]] = lambda result: ()
+
+
 class Journal(Protocol):
     """Nothing is paid for twice.
 
@@ -544,6 +560,10 @@ class Journal(Protocol):
     the replay ends there, is said so (`ReplayEnded`), and the step and everything after it is done anew. The `say`
     handed to `do` streams the step's text. What comes back is what a replay would give, fresh results included: it has
     been to plain JSON data and back. What `do` raises passes through, and nothing is recorded.
+
+    `together` does steps that don't depend on each other, at most so many at once, each recorded as soon as it is done:
+    a worker that dies repeats only those that were still going on. The results come in the order of the steps. Where one
+    raises, the others are waited for.
     """
 
     def step(
@@ -556,3 +576,5 @@ class Journal(Protocol):
         began: StepBegan | None = None,
         tell: Callable[[T], Sequence[Fact]] = lambda result: (),
     ) -> T: ...
+
+    def together(self, steps: Sequence[Step[T]], at_once: int) -> list[T]: ...

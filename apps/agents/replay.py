@@ -12,7 +12,7 @@ from typing import NoReturn, TypeVar
 
 from apps.agents.journal import Record, digest
 from apps.agents.loop import optimise
-from apps.agents.ports import Assignment, Fact, RunEnded, Say, StepBegan, StepKey
+from apps.agents.ports import Assignment, Fact, RunEnded, Say, Step, StepBegan, StepKey
 from apps.agents.steps.course import Team
 from apps.kernels.plain import BadPlain, Plain, from_plain
 
@@ -109,9 +109,15 @@ class _RecordedJournal:
         self.gone.append(Record(name, now, record.result))
         return result
 
+    def together(self, steps: Sequence[Step[T]], at_once: int) -> list[T]:
+        """See `apps.agents.ports.Journal.together`."""
+        return [self.step(s.key, s.inputs, s.kind, s.do, began=s.began, tell=s.tell) for s in steps]
+
 
 class _Nobody:
     """Everyone a run works with, none of whom is ever asked."""
+
+    at_once = 1
 
     def __init__(self, coder: str) -> None:
         self.name = coder

@@ -6,13 +6,15 @@ The rules are those of `apps.agents.ports.Journal`.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from django.db import transaction
 
 from apps.agents.journal import digest
-from apps.agents.ports import Fact, ReplayEnded, Say, StepBegan, StepKey
+from apps.agents.ports import Fact, ReplayEnded, Say, Step, StepBegan, StepKey
 from apps.kernels.plain import Plain, from_plain, to_plain
 from apps.runs import claims, connections, drafts
 from apps.runs.beat import Hold
@@ -32,7 +34,13 @@ class RunJournal:
         rows = JournalEntry.objects.filter(run_id=self._run_id).order_by("position")
         self._known = {row.key: row for row in rows}
         self._next = max((row.position for row in self._known.values()), default=-1) + 1
-        self.doing: StepKey | None = None  # the step that is being done now
+        self._lock = threading.RLock()  # steps done at the same time are recorded one after the other
+        self._hand = threading.local()
+
+    @property
+    def doing(self) -> StepKey | None:
+        """The step that the calling thread does now."""
+        return getattr(self._hand, "key", None)
 
     def step(
         self,
@@ -45,23 +53,55 @@ class RunJournal:
         tell: Callable[[T], Sequence[Fact]] = lambda result: (),
     ) -> T:
         """See `apps.agents.ports.Journal.step`. Raises `ClaimLost` or `Leaving` where this worker must not go on."""
-        name, inputs_digest = str(key), digest(inputs)
-        known = self._known.get(name)
-        if known is not None and known.inputs == inputs_digest:
-            return from_plain(kind, known.result)
-        self._hold.check()
-        if known is not None:
-            self._end_replay(name)
-        if began is not None:
-            self._write(lambda: self._recorder.record(name, [began]))
-        self.doing = key
-        plain = storable(to_plain(self._do(do, began)))
-        result = from_plain(kind, plain)
-        entry = JournalEntry(run_id=self._run_id, position=self._next, key=name, inputs=inputs_digest, result=plain)
-        self._write(lambda: self._commit(entry, tell(result)))
-        self._known[name] = entry
-        self._next += 1
+        (result,) = self.together([Step(key, inputs, kind, do, began, tell)], 1)
         return result
+
+    def together(self, steps: Sequence[Step[T]], at_once: int) -> list[T]:
+        """See `apps.agents.ports.Journal.together`. Raises as `step` does."""
+        results = {step.key: from_plain(step.kind, known.result) for step in steps if (known := self._recorded(step))}
+        undone = [step for step in steps if step.key not in results]
+        if len(undone) == 1 or at_once == 1:
+            results |= {step.key: self._done(step) for step in undone}
+        elif undone:
+            with ThreadPoolExecutor(min(at_once, len(undone)), thread_name_prefix=f"run {self._run_id}") as threads:
+                going = [threads.submit(self._done_elsewhere, step) for step in undone]
+            results |= {step.key: one.result() for step, one in zip(undone, going, strict=True)}
+        return [results[step.key] for step in steps]
+
+    def _recorded(self, step: Step[T]) -> JournalEntry | None:
+        """What is recorded of a step that was done from the same inputs; from others, the replay ends here."""
+        known = self._known.get(str(step.key))
+        if known is None or known.inputs == digest(step.inputs):
+            return known
+        self._hold.check()
+        self._end_replay(known.key)
+        return None
+
+    def _done(self, step: Step[T]) -> T:
+        """Do the step and record it."""
+        self._hold.check()
+        name = str(step.key)
+        if (began := step.began) is not None:
+            self._write(lambda: self._recorder.record(name, [began]))
+        self._hand.key = step.key
+        plain = storable(to_plain(self._do(step.do, began)))
+        result = from_plain(step.kind, plain)
+        facts = step.tell(result)
+        with self._lock:
+            entry = JournalEntry(
+                run_id=self._run_id, position=self._next, key=name, inputs=digest(step.inputs), result=plain
+            )
+            self._write(lambda: self._commit(entry, facts))
+            self._known[name] = entry
+            self._next += 1
+        return result
+
+    def _done_elsewhere(self, step: Step[T]) -> T:
+        """The same in a thread that ends with it."""
+        try:
+            return self._done(step)
+        finally:
+            connections.drop()
 
     def _do(self, do: Callable[[Say], T], began: StepBegan | None) -> T:
         """The work, its text streaming into a draft."""
@@ -96,7 +136,8 @@ class RunJournal:
                 claims.hold(self._hold.claim)
                 write()
 
-        connections.patient(once, f"Run {self._run_id}", self._hold.wait)
+        with self._lock:
+            connections.patient(once, f"Run {self._run_id}", self._hold.wait)
 
 
 def storable(plain: Plain) -> Plain:

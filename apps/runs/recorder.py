@@ -45,6 +45,7 @@ class Recorder:
         self._entries: list[Entry] = []
         self._changes: dict[str, Any] = {}
         self._at: datetime | None = None
+        self._going: dict[str, str] = {}  # the titles of steps that have begun and not ended
 
     def record(self, step: str, facts: Sequence[Fact], at: datetime | None = None) -> None:
         """Write what follows from `facts`, all told by the step of that key. Raises `ClaimLost`.
@@ -67,13 +68,15 @@ class Recorder:
 
     @_take.register
     def _step_began(self, fact: ports.StepBegan) -> None:
-        self._changes |= {"doing": wording.line(fact.title, 120), "iteration": fact.iteration}
+        self._going[fact.step] = wording.line(fact.title, 120)
+        self._changes |= {"doing": self._doing(), "iteration": fact.iteration}
         self._say("step_began", fact.title, fact.agent, fact.iteration, {"title": fact.title})
 
     @_take.register
     def _step_ended(self, fact: ports.StepEnded) -> None:
         self._spend(fact.usage)
-        self._changes["doing"] = ""
+        self._going.pop(fact.step, None)
+        self._changes["doing"] = self._doing()
         data = {"text": fact.text, "usage": to_plain(fact.usage)}
         self._say("step_ended", wording.line(fact.summary, 600), fact.agent, fact.iteration, data)
 
@@ -164,6 +167,7 @@ class Recorder:
 
     @_take.register
     def _replay_ended(self, fact: ports.ReplayEnded) -> None:
+        self._going = {}
         versions, advices = self._forget_from(fact.step)
         data: dict[str, Plain] = {"versions_from": versions, "advices_from": advices}
         text = f"From step {fact.step} on the run differs from its record and is done anew"
@@ -195,6 +199,10 @@ class Recorder:
         self._say("run_ended", wording.run_ended(fact), Agent.RUN, None, to_plain(fact), level)
 
     # --- parts
+
+    def _doing(self) -> str:
+        """What the run's row says it is doing: the step that began last of those going on."""
+        return next(reversed(self._going.values()), "")
 
     def _say(
         self,

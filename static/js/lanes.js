@@ -11,7 +11,7 @@ export class Lanes {
     this.all = this.#feedOfAll();
     this.run = document.getElementById("run")?.dataset.run ?? "";
     this.pending = new Map();
-    /** Steps that have begun, by agent. @type {Map<string, string>} */
+    /** The titles of steps that have begun, by agent and step. @type {Map<string, Map<string, string>>} */
     this.doing = new Map();
     const button = card.querySelector("[data-lanes-mode]");
     button?.addEventListener("click", () => this.#mode(!this.one));
@@ -20,8 +20,9 @@ export class Lanes {
 
   /** A step has begun. @param {{agent: string, step: string, text: string, data: {title?: string}}} event */
   begin(event) {
-    this.doing.set(event.agent, event.step);
-    this.#title(event.agent, event.data.title ?? event.text, true);
+    if (!this.doing.has(event.agent)) this.doing.set(event.agent, new Map());
+    this.doing.get(event.agent)?.set(event.step, event.data.title ?? event.text);
+    this.#title(event.agent);
   }
 
   /** A step has ended: its whole message takes the draft's place. @param {any} event */
@@ -45,10 +46,7 @@ export class Lanes {
       window.htmx?.process(fold);
     } else fold.remove();
     this.#put(entry);
-    if (this.doing.get(event.agent) === event.step) {
-      this.doing.delete(event.agent);
-      this.#title(event.agent, "", false);
-    }
+    if (this.doing.get(event.agent)?.delete(event.step)) this.#title(event.agent);
   }
 
   /** More text of an open step, from `offset` on. @param {{step: string, agent: string, iteration: number, offset: number, text: string}} message */
@@ -85,7 +83,7 @@ export class Lanes {
         article.innerHTML = DRAFT;
         const [who, what] = article.children[0].children;
         who.textContent = name(draft.agent);
-        what.textContent = `it. ${draft.iteration}`;
+        what.textContent = this.#place(draft);
         this.#put(/** @type {HTMLElement} */ (article));
       }
       show(article, draft.text);
@@ -98,7 +96,8 @@ export class Lanes {
     const feed = this.one ? this.all : this.#feed(entry.dataset.agent ?? "");
     if (!feed) return;
     feed.querySelector("[data-quiet]")?.remove();
-    feed.append(entry);
+    const open = entry.dataset.draft ? null : feed.querySelector("[data-draft]"); // what still streams stays last
+    feed.insertBefore(entry, open);
     while (feed.childElementCount > KEPT) feed.firstElementChild?.remove();
     this.#follow(feed);
   }
@@ -114,12 +113,21 @@ export class Lanes {
     return /** @type {HTMLElement | null} */ (this.board.querySelector(`[data-lane="${CSS.escape(agent)}"] [data-feed]`));
   }
 
-  /** @param {string} agent @param {string} title @param {boolean} busy */
-  #title(agent, title, busy) {
+  /** Of which iteration and, where several are written, which candidate. @param {{agent: string, step: string, iteration: number}} draft */
+  #place(draft) {
+    const slot = Number(draft.step.split(".")[1]);
+    const several = Number(this.board.dataset.candidates) > 1 && draft.agent === "coder";
+    return `it. ${draft.iteration}${several ? ` · candidate ${slot + 1}` : ""}`;
+  }
+
+  /** The newest of what an agent is doing, and how much it does at once. @param {string} agent */
+  #title(agent) {
+    const titles = [...(this.doing.get(agent)?.values() ?? [])];
+    const title = (titles.at(-1) ?? "") + (titles.length > 1 ? ` · ${titles.length} at once` : "");
     const lane = this.board.querySelector(`[data-lane="${CSS.escape(agent)}"]`);
     const word = lane?.querySelector("[data-doing]");
     if (word) word.textContent = title;
-    lane?.toggleAttribute("data-busy", busy);
+    lane?.toggleAttribute("data-busy", titles.length > 0);
   }
 
   #feedOfAll() {

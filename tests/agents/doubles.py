@@ -186,6 +186,7 @@ class Ears:
 class ScriptedCoder:
     world: World
     name: str = "scripted"
+    at_once: int = 1
 
     def write(self, brief: Brief, say: Say) -> Writing:
         self.world.briefs.append(brief)

@@ -57,7 +57,7 @@ class Script:
     """What the server does next, and what became of it."""
 
     replies: Sequence[Reply] = ()
-    answer: Callable[[Request], Reply] | None = None
+    answer: Callable[[Request], Reply] | None = None  # asked from several threads at once
     requests: list[Request] = field(default_factory=list)
     gone: list[float] = field(default_factory=list)  # when a caller was found to have left
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -65,9 +65,8 @@ class Script:
     def next(self, request: Request) -> Reply:
         with self.lock:
             self.requests.append(request)
-            if self.answer is not None:
-                return self.answer(request)
-            return self.replies[min(len(self.requests), len(self.replies)) - 1]
+            answer, scripted = self.answer, self.replies[min(len(self.requests), len(self.replies)) - 1 :][:1]
+        return answer(request) if answer is not None else scripted[0]
 
     def play(self, *replies: Reply) -> None:
         """Forget what was; these come next."""

@@ -16,6 +16,7 @@ class BuiltinCoder:
     """See `apps.agents.ports.Coder`. Its plan is `plan.Plan` as JSON; the same history gives the same writing."""
 
     name = "builtin"
+    at_once = 1  # it computes, and Python does that in one thread at a time
 
     def write(self, brief: Brief, say: Say) -> Writing:
         """A first version of plain loops, then the best one's plan with the advised move. Raises `CannotWrite`."""

@@ -14,6 +14,7 @@ from apps.agents.ports import (
     CannotWrite,
     Fact,
     Say,
+    Step,
     StepKey,
     Stopped,
     Unwritten,
@@ -37,7 +38,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Written:
+class Composed:
     """What a Coder came to: a writing, a refusal, or an interruption; `text` is what it said before these two."""
 
     writing: Writing | None = None
@@ -45,6 +46,14 @@ class Written:
     stopped: Interruption | None = None
     usage: Usage = field(default_factory=Usage)
     text: str = ""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an iteration's writing came to: its candidates in slot order, and why no more is to be written, if so."""
+
+    drafts: tuple[Draft, ...]
+    stopped: Interruption | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,14 @@ class Place:
         return Unwritten(self.iteration, self.slot, self.repair, self.advice, reason, copy_of)
 
 
+@dataclass(frozen=True)
+class _Composing:
+    """A candidate to be written, with its place."""
+
+    place: Place
+    step: Step[Composed]
+
+
 def seeds(run: Course) -> tuple[Draft, ...]:
     """The versions the run starts from, as candidates of iteration 0."""
     drafts = []
@@ -73,13 +90,41 @@ def seeds(run: Course) -> tuple[Draft, ...]:
     return tuple(drafts)
 
 
-def write(run: Course, iteration: int, slot: int, advice: Advice | None) -> Draft | None:
-    """The Coder writes a candidate; None where it can't, or wrote what was there already."""
+def write(run: Course, iteration: int, advices: Sequence[Advice | None]) -> Written:
+    """The Coder writes a candidate for each advice, several at once where it can; what came of it in slot order.
+
+    None of them knows of the others: all are written from what the run knew before.
+    """
+    composed = [_composing(run, iteration, slot, advice, len(advices)) for slot, advice in enumerate(advices)]
+    results = run.team.journal.together([one.step for one in composed], run.team.coder.at_once)
+    told = [_why_dropped(run, result, one.place) for one, result in zip(composed, results, strict=True)]
+    drafts, stopped = [], None
+    for one, result, dropped in zip(composed, results, told, strict=True):
+        run.memory.paid(result.usage)
+        stopped = stopped or result.stopped
+        if dropped is None and result.writing is not None and run.memory.repeats(result.writing.source)[0]:
+            dropped = _same_as_another(run, one.place)
+        if (draft := _kept(run, one.place, result, dropped)) is not None:
+            drafts.append(draft)
+    return Written(tuple(drafts), stopped)
+
+
+def _composing(run: Course, iteration: int, slot: int, advice: Advice | None, many: int) -> _Composing:
     brief = Brief(run.assignment, run.history, iteration, slot, advice)
     parent = advice.base if advice is not None else run.memory.history.best
     place = Place(iteration, slot, 0, parent, advice.number if advice is not None else None)
-    title = f"Writing from v{parent}" if parent is not None else "Writing a first version"
-    return _compose(run, "write", title, place, lambda say: run.team.coder.write(brief, say))
+    what = "" if many == 1 else f" candidate {slot + 1} of {many}"
+    title = f"Writing{what} from v{parent}" if parent is not None else f"Writing{what or ' a first version'}"
+    return _Composing(place, _step(run, "write", title, place, lambda say: run.team.coder.write(brief, say)))
+
+
+def _same_as_another(run: Course, place: Place) -> Unwritten:
+    """A candidate that another of its iteration repeats is dropped once all of them are there."""
+    dropped = place.without_version("The same text as another candidate of this iteration.")
+    key = StepKey(place.iteration, place.slot, "same")
+    return run.team.journal.step(
+        key, [run.memory.trail, place], Unwritten, lambda say: dropped, tell=lambda one: [CandidateDropped(one)]
+    )
 
 
 def repair(run: Course, failed: Attempt) -> Draft | None:
@@ -87,43 +132,48 @@ def repair(run: Course, failed: Attempt) -> Draft | None:
     advice = next((one for one in run.memory.history.advices if one.number == failed.advice), None)
     brief = Brief(run.assignment, run.history, failed.iteration, failed.slot, advice)
     place = Place(failed.iteration, failed.slot, failed.repair + 1, failed.number, failed.advice)
-    return _compose(
-        run, "repair", f"Repairing v{failed.number}", place, lambda say: run.team.coder.repair(brief, failed, say)
-    )
+    title = f"Repairing v{failed.number}"
+    step = _step(run, "repair", title, place, lambda say: run.team.coder.repair(brief, failed, say))
+    composed = run.team.journal.step(step.key, step.inputs, step.kind, step.do, began=step.began, tell=step.tell)
+    run.memory.paid(composed.usage)
+    if composed.stopped is not None:
+        raise composed.stopped.end()
+    return _kept(run, place, composed, _why_dropped(run, composed, place))
 
 
-def _compose(run: Course, role: str, title: str, place: Place, call: Callable[[Say], Writing]) -> Draft | None:
+def _step(run: Course, role: str, title: str, place: Place, call: Callable[[Say], Writing]) -> Step[Composed]:
     key = StepKey(place.iteration, place.slot, role, place.repair)
 
-    def do(say: Say) -> Written:
+    def do(say: Say) -> Composed:
         try:
             writing = call(say)
         except CannotWrite as refusal:
-            return Written(refusal=str(refusal), usage=refusal.usage, text=refusal.text)
+            return Composed(refusal=str(refusal), usage=refusal.usage, text=refusal.text)
         except Stopped as stopped:
-            return Written(stopped=Interruption.of(stopped), usage=stopped.usage, text=stopped.text)
-        return Written(writing, usage=writing.usage)
+            return Composed(stopped=Interruption.of(stopped), usage=stopped.usage, text=stopped.text)
+        return Composed(writing, usage=writing.usage)
 
-    def told(written: Written) -> Sequence[Fact]:
-        dropped = _why_dropped(run, written, place)
-        text = written.writing.reasoning if written.writing is not None else written.text
-        ended = run.ended(key, Agent.CODER, _says(written, dropped), text, written.usage)
+    def told(composed: Composed) -> Sequence[Fact]:
+        dropped = _why_dropped(run, composed, place)
+        text = composed.writing.reasoning if composed.writing is not None else composed.text
+        ended = run.ended(key, Agent.CODER, _says(composed, dropped), text, composed.usage)
         return [ended] if dropped is None else [ended, CandidateDropped(dropped)]
 
     began = run.began(key, Agent.CODER, title)
-    written = run.team.journal.step(key, [run.memory.trail, place], Written, do, began=began, tell=told)
-    run.memory.paid(written.usage)
-    if written.stopped is not None:
-        raise written.stopped.end()
-    dropped = _why_dropped(run, written, place)
-    if dropped is not None or written.writing is None:
-        run.memory.drop(dropped or place.without_version("Nothing was written."))
+    return Step(key, [run.memory.trail, place], Composed, do, began, told)
+
+
+def _kept(run: Course, place: Place, composed: Composed, dropped: Unwritten | None) -> Draft | None:
+    """The candidate as the run knows it from now on: waiting to be judged, or dropped."""
+    if dropped is not None:
+        run.memory.drop(dropped)
+    if dropped is not None or composed.writing is None:
         return None
-    run.memory.drafted(written.writing.source)
-    return Draft(**vars(place), author=run.team.coder.name, writing=written.writing)
+    run.memory.drafted(composed.writing.source)
+    return Draft(**vars(place), author=run.team.coder.name, writing=composed.writing)
 
 
-def _why_dropped(run: Course, written: Written, place: Place) -> Unwritten | None:
+def _why_dropped(run: Course, written: Composed, place: Place) -> Unwritten | None:
     if written.refusal is not None:
         return place.without_version(written.refusal)
     if written.writing is None:
@@ -135,7 +185,7 @@ def _why_dropped(run: Course, written: Written, place: Place) -> Unwritten | Non
     return place.without_version(f"The same text as {whose}.", number)
 
 
-def _says(written: Written, dropped: Unwritten | None) -> str:
+def _says(written: Composed, dropped: Unwritten | None) -> str:
     if written.stopped is not None:
         return written.stopped.reason
     if written.writing is None:

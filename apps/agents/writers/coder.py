@@ -19,6 +19,7 @@ class ModelCoder:
 
     def __init__(self, gateway: Gateway) -> None:
         self.name = gateway.settings.called
+        self.at_once = gateway.settings.at_once
         self._gateway = gateway
         self._temperatures = gateway.settings.temperatures or _TEMPERATURES
 

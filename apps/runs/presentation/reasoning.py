@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -38,6 +38,16 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class OpenDraft:
+    """Text of a step that is still streaming; `place` tells an iteration's candidates apart where there are several."""
+
+    step: str
+    agent: str
+    place: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Lane:
     """One agent's lane: what it is doing now, what it said, what it is saying."""
 
@@ -46,13 +56,14 @@ class Lane:
     does: str
     doing: str
     entries: tuple[Entry, ...] = ()
-    drafts: tuple[Draft, ...] = field(default=())
+    drafts: tuple[OpenDraft, ...] = field(default=())
 
 
 def lanes(run: Run) -> list[Lane]:
     """The four lanes of a run, each with its newest steps last."""
-    entries = [entry_of(event) for event in _newest(run, ("step_ended",), KEPT)]
-    drafts = list(run.drafts.order_by("id")) if run.is_live else []
+    ended = run.events.filter(kind="step_ended").order_by("-seq")[:KEPT]
+    entries = [entry_of(event) for event in reversed(ended)]
+    drafts = [_open_draft(draft, run) for draft in run.drafts.order_by("step")] if run.is_live else []
     doing = _doing(run) if run.is_live else {}
     return [
         Lane(
@@ -67,23 +78,28 @@ def lanes(run: Run) -> list[Lane]:
     ]
 
 
-def _newest(run: Run, kinds: Sequence[str], count: int) -> list[Event]:
-    """The newest events of those kinds, in order. Their numbers come first: a database that has to sort a long log for them
-    then sorts numbers, not texts."""
-    numbers = list(run.events.filter(kind__in=kinds).order_by("-seq").values_list("seq", flat=True)[:count])
-    return list(run.events.filter(seq__in=numbers).order_by("seq"))
+def _open_draft(draft: Draft, run: Run) -> OpenDraft:
+    place = f"it. {draft.iteration}"
+    if draft.agent == Agent.CODER and run.candidates > 1:
+        place += f" · candidate {int(draft.step.split('.')[1]) + 1}"
+    return OpenDraft(draft.step, draft.agent, place, draft.text)
 
 
 def _doing(run: Run) -> dict[str, str]:
-    """The title of each agent's step that has begun and not ended."""
+    """What each agent is doing: the title of its newest step that has begun and not ended, and how many go on at once."""
+    newest: Iterable[Event] = run.events.filter(kind__in=("step_began", "step_ended")).order_by("-seq")[:24]
     over: set[str] = set()
-    doing: dict[str, str] = {}
-    for event in reversed(_newest(run, ("step_began", "step_ended"), 24)):
+    doing: dict[str, dict[str, str]] = {}
+    for event in newest:
         if event.kind == "step_ended":
             over.add(event.step)
         elif event.step not in over:
-            doing.setdefault(event.agent, str(event.data.get("title", event.text)))
-    return doing
+            doing.setdefault(event.agent, {}).setdefault(event.step, str(event.data.get("title", event.text)))
+    return {agent: _at_once(list(titles.values())) for agent, titles in doing.items()}
+
+
+def _at_once(titles: list[str]) -> str:
+    return titles[0] if len(titles) == 1 else f"{titles[0]} · {len(titles)} at once"
 
 
 def entry_of(event: Event) -> Entry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TypeVar
 
 from django.conf import settings
@@ -76,10 +77,30 @@ def told_by(run: Run) -> list[EventTold]:
             first = next((place for place, one in enumerate(events) if one.step == row.step), len(events))
             del events[first:]
             continue
-        event = EventTold(row.kind, row.agent, row.step, row.iteration, row.level, row.text, row.data)
-        if not (event.kind == "step_began" and events and events[-1] == event):
-            events.append(event)
-    return events
+        events.append(EventTold(row.kind, row.agent, row.step, row.iteration, row.level, row.text, row.data))
+    told: list[EventTold] = []
+    for event in _in_slot_order(events):
+        if not (event.kind == "step_began" and told and told[-1] == event):
+            told.append(event)
+    return told
+
+
+def _in_slot_order(events: Iterable[EventTold]) -> list[EventTold]:
+    """With what an iteration's candidates were told while they were written at the same time as if one followed the other."""
+    ordered: list[EventTold] = []
+    for written_together, group in groupby(events, _writing):
+        ordered += sorted(group, key=_slot) if written_together else group
+    return ordered
+
+
+def _writing(event: EventTold) -> str | None:
+    """The iteration whose candidates are being written, where it is an event of that."""
+    iteration, _, role = (*event.step.split("."), "", "", "")[:3]
+    return iteration if role == "write" else None
+
+
+def _slot(event: EventTold) -> int:
+    return int(event.step.split(".")[1])
 
 
 def versions_of(run: Run) -> list[VersionTold]:
