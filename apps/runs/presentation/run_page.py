@@ -106,6 +106,26 @@ def _budgets(run: Run) -> Sequence[Budget]:
     return budgets
 
 
+@dataclass(frozen=True)
+class TypedLimits:
+    """A run's limits as a form's fields hold them; empty where there is none."""
+
+    iterations: str
+    minutes: str
+    money: str
+    tokens: str
+
+
+def limits_as_typed(run: Run) -> TypedLimits:
+    """The limits that a person may change while the run is live."""
+    return TypedLimits(
+        str(run.iterations),
+        f"{run.seconds_limit / 60:.6g}" if run.seconds_limit else "",
+        f"{run.money_limit_usd.normalize():f}" if run.money_limit_usd is not None else "",
+        str(run.tokens_limit) if run.tokens_limit else "",
+    )
+
+
 def seconds_left(run: Run) -> float | None:
     """A guess at what is left: the mean of the iterations so far for those to come, never beyond the time limit.
 

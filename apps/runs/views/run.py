@@ -33,7 +33,7 @@ TABS = (("diff", "Diff"), ("code", "Code"), ("checks", "Checks"), ("build", "Bui
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     """The whole page."""
     seen = _Seen(request, _run(request, pk))
-    context = {"run": seen.run, "lanes": reasoning.lanes(seen.run)}
+    context = {"run": seen.run, "lanes": reasoning.lanes(seen.run), "limits": run_page.limits_as_typed(seen.run)}
     for part_context in PARTS.values():
         context |= part_context(seen)
     return render(request, "runs/run.html", context)
@@ -80,7 +80,7 @@ def _carry_out(request: HttpRequest, found: Run, person: Person) -> str:
             steering.hint(found, person, request.POST.get("text", ""))
             return "Your hint joins the next prompt."
         case "limits":
-            steering.change_limits(found, person, _limits(request.POST))
+            steering.change_limits(found, person, _limits(found, request.POST))
             return "Limits changed; they hold from the next step on."
     raise Refused("There is no such order. Use the buttons of the page.")
 
@@ -98,9 +98,11 @@ def annotate(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(found)
 
 
-def _limits(posted: QueryDict) -> steering.Limits:
-    """The limits as typed; an empty field leaves one as it is. Raises `ValueError` for what is no number."""
-    iterations, minutes, dollars = (posted.get(name, "").strip() for name in ("iterations", "minutes", "money"))
+def _limits(found: Run, posted: QueryDict) -> steering.Limits:
+    """The limits as typed; what is empty, or as the run has it, stays. Raises `ValueError` for what is no number."""
+    shown = asdict(run_page.limits_as_typed(found))
+    typed = {name: posted.get(name, "").strip() for name in shown}
+    iterations, minutes, dollars, tokens = ("" if typed[name] == shown[name] else typed[name] for name in shown)
     seconds = float(minutes) * 60 if minutes else None
     if seconds is not None and not math.isfinite(seconds):
         raise ValueError
@@ -110,7 +112,7 @@ def _limits(posted: QueryDict) -> steering.Limits:
         raise ValueError from None
     if money is not None and not money.is_finite():
         raise ValueError
-    return steering.Limits(int(iterations) if iterations else None, seconds, money)
+    return steering.Limits(int(iterations) if iterations else None, seconds, money, int(tokens) if tokens else None)
 
 
 def said(request: HttpRequest, pk: int, seq: int) -> HttpResponse:
