@@ -190,7 +190,7 @@ def last_word(end: End, judged: tuple[Attempt, Evaluation] | None, best: Attempt
 
 def _without_judgement(end: End, best: Attempt | None) -> str:
     if best is None:
-        return "No version was correct, so the reference stays."
+        return "No version was found correct, so the reference stays."
     if end.at_once:
         return f"The best attempt, v{best.number}, was not judged in full, so the reference stays."
     return f"None held in the full judgement, so the reference stays; the next best attempt is v{best.number}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -61,8 +61,7 @@ class Lane:
 
 def lanes(run: Run) -> list[Lane]:
     """The four lanes of a run, each with its newest steps last."""
-    ended = run.events.filter(kind="step_ended").order_by("-seq")[:KEPT]
-    entries = [entry_of(event) for event in reversed(ended)]
+    entries = [entry_of(event) for event in _newest(run, ("step_ended",), KEPT)]
     drafts = [_open_draft(draft, run) for draft in run.drafts.order_by("step")] if run.is_live else []
     doing = _doing(run) if run.is_live else {}
     return [
@@ -78,6 +77,13 @@ def lanes(run: Run) -> list[Lane]:
     ]
 
 
+def _newest(run: Run, kinds: Sequence[str], count: int) -> list[Event]:
+    """The newest events of those kinds, in order. Their numbers come first: a database that has to sort a long log for them
+    then sorts numbers, not texts."""
+    numbers = list(run.events.filter(kind__in=kinds).order_by("-seq").values_list("seq", flat=True)[:count])
+    return list(run.events.filter(seq__in=numbers).order_by("seq"))
+
+
 def _open_draft(draft: Draft, run: Run) -> OpenDraft:
     place = f"it. {draft.iteration}"
     if draft.agent == Agent.CODER and run.candidates > 1:
@@ -87,10 +93,9 @@ def _open_draft(draft: Draft, run: Run) -> OpenDraft:
 
 def _doing(run: Run) -> dict[str, str]:
     """What each agent is doing: the title of its newest step that has begun and not ended, and how many go on at once."""
-    newest: Iterable[Event] = run.events.filter(kind__in=("step_began", "step_ended")).order_by("-seq")[:24]
     over: set[str] = set()
     doing: dict[str, dict[str, str]] = {}
-    for event in newest:
+    for event in reversed(_newest(run, ("step_began", "step_ended"), 24)):
         if event.kind == "step_ended":
             over.add(event.step)
         elif event.step not in over:
