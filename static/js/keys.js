@@ -1,11 +1,11 @@
 /** Keys: `data-hotkey` names an element's own (through @github/hotkey); `/`, `j`, `k`, `x`, `?` work on every page. */
-import { install } from "../npm/hotkey/index.js";
+import { install, uninstall } from "../npm/hotkey/index.js";
 
 /** @param {EventTarget | null} target */
 const isTyping = (target) =>
   target instanceof HTMLElement && (target.isContentEditable || target.matches("input:not([type=checkbox],[type=radio]), select, textarea"));
 
-/** Rows in view that `j` and `k` walk. @returns {HTMLElement[]} */
+/** Rows, or changes of a diff, in view that `j` and `k` walk. @returns {HTMLElement[]} */
 const rows = () => [...document.querySelectorAll("[data-row]")].filter((row) => row instanceof HTMLElement && row.offsetParent !== null);
 
 /** The link or control of a row that takes the focus. @param {HTMLElement} row */
@@ -37,14 +37,19 @@ function search() {
   }
 }
 
-const PAGE_KEYS = [
-  ["/", "Search"],
-  ["j / k", "Next / previous row"],
-  ["Enter", "Open the row"],
-  ["x", "Select the row"],
-  ["?", "This list"],
-  ["Esc", "Close"],
-];
+/** The keys that do something on this page as it is. @returns {string[][]} */
+function pageKeys() {
+  const all = rows();
+  const [diffs, ticked] = [all.every((row) => row.closest(".diff")), all.some((row) => row.querySelector("input[type=checkbox]"))];
+  const what = diffs ? "change" : "row";
+  return [
+    ["/", "Search"],
+    ...(all.length ? [["j / k", `Next / previous ${what}`], ...(diffs ? [] : [["Enter", "Open the row"]])] : []),
+    ...(ticked ? [["x", "Select the row"]] : []),
+    ["?", "This list"],
+    ["Esc", "Close"],
+  ];
+}
 
 function list() {
   const dialog = document.getElementById("keys");
@@ -55,7 +60,7 @@ function list() {
     element.getAttribute("data-keys-say") ?? element.textContent?.trim() ?? "",
   ]);
   body.replaceChildren(
-    ...[...PAGE_KEYS, ...own].flatMap(([keys, say]) => {
+    ...[...pageKeys(), ...own].flatMap(([keys, say]) => {
       const cell = document.createElement("span");
       cell.append(...String(keys).split(" ").map((key) => (key === "/" && keys !== "/" ? "/" : Object.assign(document.createElement("kbd"), { textContent: key }))));
       return [cell, Object.assign(document.createElement("span"), { textContent: say })];
@@ -66,8 +71,26 @@ function list() {
 
 const ACTIONS = { "/": search, j: () => walk(1), k: () => walk(-1), x: tick, "?": list };
 
+/** @type {Set<HTMLElement>} */
+const armed = new Set();
+
+/** Every element's own key: parts of a page are exchanged, and what came takes over from what went. */
+function arm() {
+  for (const element of armed) {
+    if (element.isConnected) continue;
+    uninstall(element);
+    armed.delete(element);
+  }
+  for (const element of document.querySelectorAll("[data-hotkey]")) {
+    if (!(element instanceof HTMLElement) || armed.has(element)) continue;
+    install(element);
+    armed.add(element);
+  }
+}
+
 export function installKeys() {
-  for (const element of document.querySelectorAll("[data-hotkey]")) if (element instanceof HTMLElement) install(element);
+  arm();
+  document.addEventListener("htmx:afterSettle", arm);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     if (document.querySelector("dialog[open]")) return;

@@ -1,6 +1,7 @@
-/** What every page does: keys, theme, dialogs, what is typed, and news from htmx about failures. */
+/** What every page does: keys, theme, dialogs, what is typed, lines of code, and news from htmx about failures. */
 import { installKeys } from "./keys.js";
 import { installTheme } from "./theme.js";
+import { installLines } from "./lines.js";
 import { installLink } from "./link.js";
 import { installForms } from "./forms.js";
 import { installKeeping } from "./keep.js";
@@ -10,6 +11,7 @@ import { installBell } from "./notices.js";
 installKeys();
 installTheme();
 installLink();
+installLines();
 installForms();
 installKeeping();
 installScrolling();

@@ -1,3 +1,5 @@
+import { linesOf } from "./lines.js";
+
 /** A review: news never sweeps away what is being written, `n` walks the open threads, a composer can be taken away. */
 
 /** Whether something is being written in there. @param {Element} part */
@@ -25,8 +27,20 @@ document.body.addEventListener("htmx:afterSwap", () => {
   const field = document.querySelector(".composer textarea:not([data-seen])");
   if (!(field instanceof HTMLTextAreaElement)) return;
   field.dataset.seen = "";
+  takeMarked(field.form);
   field.focus();
 });
+
+/** A comment begun on one of the marked lines is about all of them. @param {HTMLFormElement | null} form */
+function takeMarked(form) {
+  const lines = linesOf(location.hash);
+  const [first, last] = ["first", "last"].map((name) => form?.elements.namedItem(name));
+  if (!form || !lines || !(first instanceof HTMLInputElement) || !(last instanceof HTMLInputElement)) return;
+  const side = form.elements.namedItem("base") ? "O" : "L";
+  const line = Number(first.value);
+  if (side !== lines.side || line < lines.first || line > lines.last) return;
+  [first.value, last.value] = [String(lines.first), String(lines.last)];
+}
 
 /** The next thread that is not resolved, from where the page stands. */
 function next() {

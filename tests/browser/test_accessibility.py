@@ -18,10 +18,7 @@ AXE = Path(settings.BASE) / "node_modules" / "axe-core" / "axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 RULES = {"resultTypes": ["violations"], "runOnly": {"type": "tag", "values": TAGS}}
 # The number of a line is as high as the line: WCAG 2.5.8 excepts targets whose size the text around them decides.
-SCOPE = {"exclude": [".code .no a", ".log td.n a"]}
-# The other theme and the narrow window are looked at where each kind of content stands once.
-IN_THE_DARK = {"sign-in", "runs", "launch", "run", "run-log", "version-profile", "version-wrong", "compare", "hosts"}
-IN_THE_DARK |= {"reviews", "propose-refused", "review", "review-file", "kernels", "kernel", "review-rules"}
+SCOPE = {"exclude": [".code .no a", ".diff .no a", ".log td.n a"]}
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm ci")
@@ -36,8 +33,6 @@ def test_no_page_breaks_a_rule_of_accessibility(
     page.on("console", lambda said: broken.append(f"{page.url}: {said.text}") if complains(said) else None)
     twinned(world["done"])
     for shot in pictures(reviewed(world)):
-        if theme == "dark" and shot.name not in IN_THE_DARK:
-            continue
         if shot.signed_in:
             sign_in(context, base, world["person"])
         broken += _broken(page, shot)
