@@ -71,7 +71,7 @@ ADDRESSES: dict[str, tuple[str, ...]] = {
         "/?sort=host&page=90",
         "/?sort=spend",
         "/?q=norm",
-        "/?q=month+nightly+norm",
+        "/?q=month+nightly",
         "/?state=live",
         "/?state=lost",
         "/?problem=problem-3&host=epyc-01&coder=builtin",
