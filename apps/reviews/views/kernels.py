@@ -17,7 +17,7 @@ from apps.reviews import evidence, revoking, verifying
 from apps.reviews.export.bundle import bundle
 from apps.reviews.export.contents import contents_of, stem_of
 from apps.reviews.export.fetching import client_text, one_liner
-from apps.reviews.export.standalone import standalone
+from apps.reviews.export.standalone import needs, standalone
 from apps.reviews.models import AcceptedKernel
 from apps.reviews.presentation import kernels_page
 from apps.runs.models import Problem
@@ -67,6 +67,7 @@ def kernel(request: HttpRequest, pk: int) -> HttpResponse:
         "checking": [job for job in evidence.measuring(found.version) if job.device_id == found.device_id],
         "one_liner": one_liner(found, address),
         "stem": stem_of(found),
+        "needs": needs(found.version.source),
     }
     return render(request, "kernels/kernel.html", context)
 
