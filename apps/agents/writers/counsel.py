@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from apps.agents.ports import Evidence, Prediction
+from apps.agents.writers.objects import object_in, text_of
 from apps.agents.writers.unusable import Unusable
 from apps.kernels.evaluation import Metric
 
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
-_TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 _RELATIONS = {">": ">", ">=": ">", "≥": ">", "<": "<", "<=": "<", "≤": "<"}
 _MOST = 8  # pieces of evidence, and predictions: more than that is no reading of a profile
 _LONGEST = 2000  # characters of a text
@@ -40,13 +37,15 @@ class Counsel:
 
 def counsel_in(answer: str, metrics: Mapping[str, Metric]) -> Counsel:
     """The counsel that an answer gives of a version with these metrics. Raises `Unusable` where it holds no object."""
-    data = _object(_THOUGHT.sub("", answer))
-    if nothing := _text(data, "nothing_to_gain"):
+    data = object_in(answer, {"bottleneck", "change", "nothing_to_gain"})
+    if data is None:
+        raise Unusable("it holds no JSON object with `bottleneck`, `evidence`, `change` and `expected`")
+    if nothing := text_of(data, "nothing_to_gain", _LONGEST):
         return Counsel(nothing_to_gain=nothing)
     problems: list[str] = []
     evidence = [e for item in _list(data, "evidence", problems) if (e := _evidence(item, metrics, problems))]
     expected = [p for item in _list(data, "expected", problems) if (p := _prediction(item, metrics, problems))]
-    bottleneck, change = _text(data, "bottleneck"), _text(data, "change")
+    bottleneck, change = text_of(data, "bottleneck", _LONGEST), text_of(data, "change", _LONGEST)
     if not bottleneck:
         problems.append("`bottleneck` is missing")
     if not change:
@@ -55,7 +54,9 @@ def counsel_in(answer: str, metrics: Mapping[str, Metric]) -> Counsel:
         problems.append("there is no evidence that holds. Name at least one metric of the table")
     if not expected and metrics:
         problems.append("there is no prediction. Say at least what becomes of `time_over_reference`")
-    return Counsel(bottleneck, change, _text(data, "why"), tuple(evidence), tuple(expected), "", tuple(problems))
+    return Counsel(
+        bottleneck, change, text_of(data, "why", _LONGEST), tuple(evidence), tuple(expected), "", tuple(problems)
+    )
 
 
 def _evidence(item: Any, metrics: Mapping[str, Metric], problems: list[str]) -> Evidence | None:
@@ -94,25 +95,6 @@ def _metric(item: Any, metrics: Mapping[str, Metric], problems: list[str], what:
     return metrics[name]
 
 
-def _object(text: str) -> dict[str, Any]:
-    """The last JSON object of a text that has one of the keys looked for; commas too many are forgiven."""
-    decoder, found = json.JSONDecoder(strict=False), None
-    for candidate in (text, _TRAILING_COMMA.sub(r"\1", text)):
-        at = candidate.find("{")
-        while at >= 0:
-            try:
-                data, end = decoder.raw_decode(candidate, at)
-            except (ValueError, RecursionError):
-                at = candidate.find("{", at + 1)
-                continue
-            if isinstance(data, dict) and data.keys() & {"bottleneck", "change", "nothing_to_gain"}:
-                found = data
-            at = candidate.find("{", end)
-        if found is not None:
-            return found
-    raise Unusable("it holds no JSON object with `bottleneck`, `evidence`, `change` and `expected`")
-
-
 def _list(data: dict[str, Any], name: str, problems: list[str]) -> list[Any]:
     value = data.get(name, [])
     if isinstance(value, dict):
@@ -121,11 +103,6 @@ def _list(data: dict[str, Any], name: str, problems: list[str]) -> list[Any]:
         problems.append(f"`{name}` is no list")
         return []
     return value[:_MOST]
-
-
-def _text(data: dict[str, Any], name: str) -> str:
-    value = data.get(name)
-    return value.strip()[:_LONGEST] if isinstance(value, str) else ""
 
 
 def _number(value: Any) -> float | None:
