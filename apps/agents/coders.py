@@ -1,4 +1,4 @@
-"""Coders by name, as Launch and the command line know them: each comes with the Conductor that reasons for it."""
+"""Coders by name, as Launch and the command line know them: each comes with those who reason for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from apps.agents.gateway.purse import Purse
 from apps.agents.gateway.settings import ModelSettings
-from apps.agents.ports import Coder, Conductor
+from apps.agents.ports import Coder, Conductor, Verifier
 
 BUILTIN = "builtin"
 
@@ -17,10 +17,11 @@ class UnknownCoder(ValueError):
 
 
 class Pair(NamedTuple):
-    """Who writes, and who reasons from the profile."""
+    """Who writes, who reasons from the profile and, with a model, who reads failures."""
 
     coder: Coder
     conductor: Conductor
+    verifier: Verifier | None = None
 
 
 def check_coder(name: str) -> None:
@@ -55,6 +56,7 @@ def _model(name: str, model: ModelSettings, heed: Callable[[], None], purse: Pur
     from apps.agents.gateway.asking import Gateway
     from apps.agents.writers.coder import ModelCoder
     from apps.agents.writers.conductor import ModelConductor
+    from apps.agents.writers.verifier import ModelVerifier
 
     gateway = Gateway(model, heed=heed, purse=purse)
-    return Pair(ModelCoder(gateway), ModelConductor(gateway))
+    return Pair(ModelCoder(gateway), ModelConductor(gateway), ModelVerifier(gateway))

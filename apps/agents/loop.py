@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from apps.agents import conductor
 from apps.agents.ports import Advice, Assignment, Attempt, Ending, RunEnded, StepKey
-from apps.agents.steps import judging, reasoning, writing
+from apps.agents.steps import diagnosing, judging, reasoning, writing
 from apps.agents.steps.course import Course, End, Team
 from apps.agents.steps.writing import Draft, Written
 from apps.agents.verifier import sentence
@@ -76,10 +76,14 @@ class _Loop:
         return written
 
     def prove(self, draft: Draft, repairs: int) -> None:
-        """Verify a candidate; where it fails the Coder repairs it from the error, a bounded number of times."""
+        """Verify a candidate; where it fails the Coder repairs it from the error, a bounded number of times.
+
+        What the error leaves open the Verifier reads first, where the run has a model for it.
+        """
         attempt = judging.verify(self.course, draft)
         while attempt.evaluation.verdict is not Verdict.CORRECT and attempt.repair < repairs:
             self.course.orders("repair", attempt.iteration, attempt.slot, attempt.repair + 1)
+            diagnosing.diagnose(self.course, attempt)
             repaired = writing.repair(self.course, attempt)
             if repaired is None:
                 return

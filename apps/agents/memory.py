@@ -13,7 +13,7 @@ from dataclasses import replace
 from apps.agents import verifier
 from apps.agents.budget import Spent
 from apps.agents.journal import digest
-from apps.agents.ports import Advice, Attempt, History, Holding, Unwritten, Usage
+from apps.agents.ports import Advice, Attempt, Diagnosis, History, Holding, Unwritten, Usage
 from apps.kernels.evaluation import Evaluation, Verdict
 
 
@@ -31,6 +31,7 @@ class Memory:
         self.spent = Spent()
         self.trail = digest(start)
         self.confirmed: set[int] = set()  # versions built and checked with Torch's own headers
+        self.unread = 0  # failures in a row of which the Verifier's model said nothing that could be used
         self._contents: dict[str, int | None] = {}
 
     @property
@@ -98,6 +99,15 @@ class Memory:
         self._note(holdings)
         self.history = replace(self.history, holdings=(*self.history.holdings, *holdings))
 
+    def diagnosed(self, diagnosis: Diagnosis | None) -> None:
+        """The Verifier's model was asked why a version failed; None where that came to nothing."""
+        if diagnosis is None:
+            self.unread += 1
+            return
+        self.unread = 0
+        self._note(diagnosis)
+        self.history = replace(self.history, diagnoses=(*self.history.diagnoses, diagnosis))
+
     def hinted(self, hints: Sequence[str]) -> None:
         """A person has said something."""
         if hints:
@@ -117,7 +127,7 @@ def failures(history: History) -> tuple[str, ...]:
     told = [
         (
             (attempt.iteration, attempt.slot, attempt.repair),
-            f"v{attempt.number}: {verifier.summary(attempt.evaluation)}",
+            f"v{attempt.number}: {verifier.summary(attempt.evaluation)}{_read(history.diagnosis(attempt.number))}",
         )
         for attempt in history.attempts
         if attempt.evaluation.verdict is not Verdict.CORRECT
@@ -127,3 +137,7 @@ def failures(history: History) -> tuple[str, ...]:
         for dropped in history.unwritten
     ]
     return tuple(line for _, line in sorted(told))
+
+
+def _read(diagnosis: Diagnosis | None) -> str:
+    return f" The Verifier reads it so: {verifier.sentence(diagnosis.wrong)}" if diagnosis is not None else ""

@@ -237,6 +237,30 @@ class Unwritten:
 
 
 @dataclass(frozen=True)
+class Diagnosis:
+    """The Verifier's reading of a failure: what is wrong with the version, at which line of it (from 1), what to change.
+
+    `said` is all that was said on the way to it, which the loop keeps as its step's text.
+    """
+
+    version: int
+    wrong: str
+    line: int
+    change: str
+    usage: Usage = field(default_factory=Usage)
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class NoDiagnosis:
+    """The Verifier's model said nothing that can be used; the error stands for itself."""
+
+    reason: str
+    usage: Usage = field(default_factory=Usage)
+    said: str = ""
+
+
+@dataclass(frozen=True)
 class History:
     """Everything a run knows, in order: what coder and conductor reason from.
 
@@ -251,6 +275,11 @@ class History:
     reference: Evaluation | None = None
     best: int | None = None
     unwritten: tuple[Unwritten, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
+
+    def diagnosis(self, version: int) -> Diagnosis | None:
+        """The reading of that version's failure, or None."""
+        return next((one for one in self.diagnoses if one.version == version), None)
 
     def attempt(self, number: int | None) -> Attempt | None:
         """The attempt of that number, or None."""
@@ -320,6 +349,17 @@ class Conductor(Protocol):
     """
 
     def advise(self, assignment: Assignment, history: History, say: Say) -> Advice | NothingToGain: ...
+
+
+class Verifier(Protocol):
+    """Reads why a candidate failed, where the judge's own words leave that open (`apps.agents.verifier.explained`).
+
+    Asked before a repair only. Raises `Stopped`, but not for want of money: then there is no diagnosis.
+    """
+
+    def diagnose(
+        self, assignment: Assignment, history: History, failed: Attempt, say: Say
+    ) -> Diagnosis | NoDiagnosis: ...
 
 
 class Evaluator(Protocol):

@@ -14,6 +14,7 @@ from apps.agents.journal import Record, digest
 from apps.agents.loop import optimise
 from apps.agents.ports import Assignment, Fact, RunEnded, Say, Step, StepBegan, StepKey
 from apps.agents.steps.course import Team
+from apps.agents.steps.diagnosing import DIAGNOSE
 from apps.kernels.plain import BadPlain, Plain, from_plain
 
 T = TypeVar("T")
@@ -56,12 +57,14 @@ class Replay:
 def replay(assignment: Assignment, coder: str, records: Iterable[Record], *, sealed: bool = True) -> Replay:
     """Run the loop over its record. Raises `ReplayDiffers`.
 
-    `coder` is the name of the coder that wrote. Unless `sealed`, the digests of inputs are not compared but made anew:
-    for a record whose texts were altered on purpose (freed of secrets).
+    `coder` is the name of the coder that wrote. Failures are read by a model where the record has such a step: runs of the
+    built-in coder and of models that nobody asked to have none. Unless `sealed`, the digests of inputs are not compared
+    but made anew: for a record whose texts were altered on purpose (freed of secrets).
     """
     journal = _RecordedJournal(records, sealed=sealed)
     nobody = _Nobody(coder)
-    ended = optimise(assignment, Team(nobody, nobody, nobody, journal, nobody, nobody))
+    verifier = nobody if journal.has(DIAGNOSE) else None
+    ended = optimise(assignment, Team(nobody, nobody, nobody, journal, nobody, nobody, verifier))
     if left := journal.left:
         raise ReplayDiffers(left[0], "is recorded, but the run ends without coming to it")
     return Replay(ended, tuple(journal.tellings), tuple(journal.gone))
@@ -81,6 +84,10 @@ class _RecordedJournal:
         """Steps of the record that the loop has not come to."""
         gone = {record.key for record in self.gone}
         return [key for key in self._records if key not in gone]
+
+    def has(self, role: str) -> bool:
+        """Whether the record has a step of that role."""
+        return any(key.split(".")[2:3] == [role] for key in self._records)
 
     def step(
         self,
@@ -125,4 +132,4 @@ class _Nobody:
     def _asked(self, *_: object, **__: object) -> NoReturn:
         raise AssertionError("A replay asks nobody.")
 
-    write = repair = advise = evaluate = read = now = _asked
+    write = repair = advise = diagnose = evaluate = read = now = _asked

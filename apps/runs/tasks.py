@@ -86,6 +86,7 @@ def _optimise(hold: Hold, evaluator: EvaluatorMaker) -> None:
         journal=journal,
         control=RunControl(hold, assignment),
         clock=WallClock(),
+        verifier=pair.verifier,
     )
     optimise(assignment, team)
 

@@ -21,7 +21,7 @@ from apps.agents.ports import (
 from tests.agents.doubles import Ears, Killed, MortalJournal, World
 from tests.agents_models.conftest import KEY
 from tests.agents_models.server import ECHO, Reply, Request
-from tests.agents_models.world import ModelRun, answer, counsel, in_turn, is_conductor
+from tests.agents_models.world import ModelRun, answer, counsel, in_turn, is_coder, is_conductor, is_verifier
 
 CHATTER = Reply("I would be glad to help you with kernels! Which one would you like?")
 TEN = [
@@ -60,7 +60,8 @@ def test_ten_iterations_of_everything(server: Any, settings_of: Any) -> None:
     ]
     assert {one.author for one in versions[1:]} == {"openai/scripted"}
     assert sum(is_conductor(request) for request in server.script.requests) == 10
-    assert len([one for one in server.script.requests if not is_conductor(one)]) == len(TEN)
+    assert sum(is_coder(request) for request in server.script.requests) == len(TEN)
+    assert sum(is_verifier(request) for request in server.script.requests) == 1  # of the wrong answer
     assert KEY not in run.everything()
 
 

@@ -65,11 +65,33 @@ def is_conductor(request: Request) -> bool:
     return request.system.startswith("You read the profile")
 
 
-def in_turn(coder: list[Reply], conductor: Callable[[], Reply] = counsel) -> Callable[[Request], Reply]:
-    """The Coder's answers in order, the last one repeated; the Conductor's by a function."""
+def is_verifier(request: Request) -> bool:
+    return request.system.startswith("You read why")
+
+
+def is_coder(request: Request) -> bool:
+    return not is_conductor(request) and not is_verifier(request)
+
+
+def diagnosis(line: object = 5, **more: Any) -> Reply:
+    """A Verifier's answer."""
+    data = {"wrong": "The last block is not masked.", "line": line, "change": "Mask it."}
+    return Reply(f"```json\n{json.dumps(data | more)}\n```", f"The key is {ECHO}.")
+
+
+def in_turn(
+    coder: list[Reply], conductor: Callable[[], Reply] = counsel, verifier: Callable[[], Reply] = diagnosis
+) -> Callable[[Request], Reply]:
+    """The Coder's answers in order, the last one repeated; the Conductor's and the Verifier's by functions."""
     replies: Iterator[Reply] = iter(coder)
     last = coder[-1]
-    return lambda request: conductor() if is_conductor(request) else next(replies, last)
+
+    def reply(request: Request) -> Reply:
+        if is_conductor(request):
+            return conductor()
+        return verifier() if is_verifier(request) else next(replies, last)
+
+    return reply
 
 
 class CommentDevice(ScriptedDevice):
@@ -92,6 +114,7 @@ class ModelRun:
     heed: Callable[[], None] = lambda: None
     purse: Purse | None = None
     world: World = field(default_factory=lambda: World({}))
+    verifier: bool = True
 
     def start(self, journal: MemoryJournal | None = None, **changes: Any) -> RunEnded:
         self.journal = journal or MemoryJournal(Ears(self.world))
@@ -100,7 +123,10 @@ class ModelRun:
     def team(self) -> Team:
         pair = coder_named(self.settings.name, self.settings, heed=self.heed, purse=self.purse)
         device = CommentDevice(self.world)
-        return Team(pair.coder, pair.conductor, device, self.journal, People(self.world), Watch(self.world))
+        people, watch = People(self.world), Watch(self.world)
+        return Team(
+            pair.coder, pair.conductor, device, self.journal, people, watch, pair.verifier if self.verifier else None
+        )
 
     def everything(self) -> str:
         """All that is kept or shown of the run."""

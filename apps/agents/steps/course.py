@@ -26,6 +26,7 @@ from apps.agents.ports import (
     StepKey,
     Stopped,
     Usage,
+    Verifier,
 )
 
 
@@ -39,6 +40,7 @@ class Team:
     journal: Journal
     control: Control
     clock: Clock
+    verifier: Verifier | None = None  # reads failures; without one the judge's own words stand alone
 
 
 class End(Exception):

@@ -19,7 +19,13 @@ class Conversation:
     """What was said and spent so far in one step. `text` is everything that was streamed."""
 
     def __init__(
-        self, gateway: Gateway, messages: tuple[Message, ...], purpose: str, temperature: float, say: Say
+        self,
+        gateway: Gateway,
+        messages: tuple[Message, ...],
+        purpose: str,
+        temperature: float,
+        say: Say,
+        answer_tokens: int | None = None,
     ) -> None:
         self.usage = Usage()
         self._gateway = gateway
@@ -27,6 +33,7 @@ class Conversation:
         self._purpose = purpose
         self._temperature = temperature
         self._say = say
+        self._answer_tokens = answer_tokens
         self._said: list[str] = []
 
     @property
@@ -37,7 +44,8 @@ class Conversation:
     def ask(self) -> Answer:
         """The answer. Raises `Unanswered`, and `Stopped` where the run can't go on with this model."""
         try:
-            answer = self._gateway.ask(Question(self._messages, self._purpose, self._temperature), self._hear)
+            question = Question(self._messages, self._purpose, self._temperature, self._answer_tokens)
+            answer = self._gateway.ask(question, self._hear)
         except CallFailed as failed:
             self.usage = provider.added(self.usage, failed.usage)
             if failed.fault.ends_run:

@@ -1,4 +1,4 @@
-"""The three questions, put together from the prompts' files within `room` characters, the model's context."""
+"""The four questions, put together from the prompts' files within `room` characters, the model's context."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from apps.agents.gateway.purse import Message
 from apps.agents.ports import Advice, Assignment, Attempt, Brief, History
 from apps.agents.profiler import summary
 from apps.agents.writers import telling
+from apps.agents.writers.excerpt import numbered
 from apps.agents.writers.fitting import Keep, Section, fitted
 from apps.agents.writers.prompts import Prompts
+from apps.kernels.evaluation import Verdict
 
 _PLAIN_FORM = "the whole file in one fenced block that starts with ```python"
 _FIRST = "Write a first version: all of the module in as few passes over memory as can be, threaded and vectorised."
@@ -18,6 +20,7 @@ _OTHERS = (
     "Other candidates are written at the same time. Choose a plan with intrinsics for the machine's vectors.",
 )
 _MOST_LINES_OF_ERROR = 60
+_MOST_LINES_TO_READ = 400  # of a candidate, for reading why it failed
 
 
 def to_write(brief: Brief, base: Attempt | None, room: int) -> tuple[Message, ...]:
@@ -38,16 +41,34 @@ def to_write(brief: Brief, base: Attempt | None, room: int) -> tuple[Message, ..
 def to_repair(brief: Brief, failed: Attempt, room: int) -> tuple[Message, ...]:
     """What a Coder is asked for a candidate that failed. Raises `CannotWrite`."""
     assignment, history = brief.assignment, brief.history
-    error = "\n".join(verifier.report(failed.evaluation).splitlines()[:_MOST_LINES_OF_ERROR])
     sections = [
         *_always(assignment),
         Section("candidate", failed.writing.source.strip(), Keep.ALL),
-        Section("error", error, Keep.START, 1),
+        Section("error", _error(failed), Keep.START, 1),
+        Section("diagnosis", telling.diagnosis(history.diagnosis(failed.number), failed), Keep.NOTHING, 1),
         Section("advice", telling.advice(brief.advice), Keep.NOTHING, 2),
         Section("hints", telling.hints(history), Keep.END, 1),
         Section("failures", telling.failures(history), Keep.END, 4),
     ]
     return _coder(assignment, "repair.md", sections, form_of(failed), room)
+
+
+def to_diagnose(assignment: Assignment, failed: Attempt, room: int) -> tuple[Message, ...]:
+    """What a Verifier is asked about a candidate that failed. Raises `CannotWrite`.
+
+    What doesn't build fails by itself: of the module only the facts are told then.
+    """
+    prompts, error = Prompts(assignment.prompts), _error(failed)
+    builds = failed.evaluation.verdict is not Verdict.BUILD_FAILED
+    problem = f"# The module\n\n```python\n{assignment.problem.strip()}\n```\n\n" if builds else ""
+    candidate = "\n".join(numbered(failed.writing.source, error).splitlines()[:_MOST_LINES_TO_READ])
+    sections = [
+        Section("problem", problem, Keep.ALL),
+        Section("facts", telling.facts(assignment.facts, assignment.overrides), Keep.START, 3),
+        Section("candidate", candidate, Keep.START, 2),
+        Section("error", error, Keep.START, 1),
+    ]
+    return _messages(prompts, "diagnose.md", prompts.fill("diagnose_system.md"), sections, room)
 
 
 def to_advise(assignment: Assignment, history: History, best: Attempt, room: int) -> tuple[Message, ...]:
@@ -71,6 +92,10 @@ def to_advise(assignment: Assignment, history: History, best: Attempt, room: int
     ]
     system = prompts.fill("conductor_system.md")
     return _messages(prompts, "conductor.md", system, sections, room)
+
+
+def _error(failed: Attempt) -> str:
+    return "\n".join(verifier.report(failed.evaluation).splitlines()[:_MOST_LINES_OF_ERROR])
 
 
 def sent_back(assignment: Assignment, reason: str, form: str) -> str:

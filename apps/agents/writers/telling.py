@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apps.agents import memory, profiler
-from apps.agents.ports import Advice, Attempt, History, Holding
+from apps.agents.ports import Advice, Attempt, Diagnosis, History, Holding
 from apps.agents.writers.prompts import Explained
 from apps.kernels.evaluation import OF_PROBLEM, Bottleneck, Metric, Policy
 from apps.kernels.facts import ProblemFacts, TensorFact
@@ -72,6 +72,17 @@ def failures(history: History) -> str:
     """What failed and why, the newest last."""
     lines = [f"- {line}" for line in memory.failures(history)]
     return "\n# What failed so far, and must not happen again\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def diagnosis(found: Diagnosis | None, failed: Attempt) -> str:
+    """How the Verifier reads a failure, with the line it speaks of as the candidate has it."""
+    if found is None:
+        return ""
+    line = failed.writing.source.splitlines()[found.line - 1].strip()
+    return (
+        f"\n# How the Verifier reads it\n\n{found.wrong}\nLine {found.line}: `{line}`\nTo change: {found.change}\n\n"
+        "The judge's own words are certain, this reading of them is not.\n"
+    )
 
 
 def hints(history: History) -> str:
