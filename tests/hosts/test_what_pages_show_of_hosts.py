@@ -112,3 +112,12 @@ def test_its_page_says_what_is_missing_and_goes_on_saying_it(client: Client, hos
     page = client.get("/hosts/here/").content.decode()
     assert "root has allowed candidates here nevertheless" in page and "Forbid weak isolation" in page
     assert "allowed" in client.get("/hosts/").content.decode()
+
+
+def test_its_page_says_which_system_it_runs(client: Client, host: Host, admin: Person) -> None:
+    client.force_login(admin)
+    assert ">system</th>" not in client.get("/hosts/here/").content.decode()  # a report that does not say it
+    known = {"system": "Linux", "kernel": "6.1.0-18-amd64", "architecture": "x86_64"}
+    Host.objects.update(report=to_plain(replace(host_report(), environment=known)))
+    page = client.get("/hosts/here/").content.decode()
+    assert ">system</th><td>Linux, kernel 6.1.0-18-amd64, x86_64</td>" in page
