@@ -7,12 +7,20 @@ from typing import Any
 
 import pytest
 
-from apps.kernels.judge.timing import ARENA_BYTES, LARGEST_BLOCK, TARGET_SECONDS, block_size, target_seconds
+from apps.kernels.judge.timing import (
+    ARENA_BYTES,
+    LARGEST_BLOCK,
+    LARGEST_DRAWN_BLOCK,
+    TARGET_SECONDS,
+    block_size,
+    target_seconds,
+)
 
 
-def a_session(threads: int, bytes_a_call: int = 1 << 16) -> Any:
+def a_session(threads: int, bytes_a_call: int = 1 << 16, mixing: bool = True) -> Any:
     problem = SimpleNamespace(input_bytes=bytes_a_call // 2, output_bytes=bytes_a_call // 2)
-    return SimpleNamespace(threads=threads, oracle=SimpleNamespace(problem=problem))
+    contents = SimpleNamespace(mixing=mixing)
+    return SimpleNamespace(threads=threads, oracle=SimpleNamespace(problem=problem), contents=contents)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
@@ -32,3 +40,4 @@ def test_windows_and_what_lies_in_memory_for_them_stay_bounded() -> None:
     assert block_size(a_session(1024), 1e-9) == LARGEST_BLOCK
     assert block_size(a_session(16, ARENA_BYTES // 3), 0.0001) == 3
     assert block_size(a_session(16, 2 * ARENA_BYTES), 0.0001) == 1
+    assert block_size(a_session(2, mixing=False), 0.0001) == LARGEST_DRAWN_BLOCK

@@ -110,10 +110,12 @@ def test_a_library_under_another_name_is_told_by_its_code(tmp_path: Path, monkey
     addresses = [start + offset for offset in range(1 << 20, 3 << 20, 1 << 18) for _ in range(3)]
     mine = f"{tmp_path}/kernel.so"
     objects = [(start, start + (4 << 20), mine)]
-    assert borrowed(os.getpid(), addresses, objects, str(tmp_path)) == ("kernel.so", "libtorch_python.so")
+    assert borrowed(os.getpid(), addresses, objects, str(tmp_path), always=False) == ("kernel.so", "libtorch_python.so")
     own = ctypes.create_string_buffer(os.urandom(4 << 20), 4 << 20)
     start = ctypes.addressof(own)
     objects = [(start, start + (4 << 20), mine)]
-    assert borrowed(os.getpid(), [start + (1 << 20), start + (2 << 20)], objects, str(tmp_path)) is None
+    assert borrowed(os.getpid(), [start + (1 << 20), start + (2 << 20)], objects, str(tmp_path), always=False) is None
     small = [(start, start + (1 << 19), mine)]
-    assert borrowed(os.getpid(), [start], small, str(tmp_path)) is None, "kernels are small, and nothing is searched"
+    assert borrowed(os.getpid(), [start], small, str(tmp_path), always=False) is None, (
+        "kernels are small, and nothing is searched"
+    )

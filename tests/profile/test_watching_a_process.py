@@ -36,7 +36,7 @@ def busy(build: Callable[..., BuiltLibrary], start: Callable[..., KernelProcess]
 
 @pytest.mark.parametrize("way", ["clock events", "ptrace"])
 def test_both_ways_of_sampling_find_the_loop(busy: KernelProcess, way: str) -> None:
-    open_way = {"clock events": sampling._by_clock_events, "ptrace": sampling._by_ptrace}[way]
+    open_way = {"clock events": sampling.sampled_by_clock, "ptrace": sampling._by_ptrace}[way]
     try:
         with open_way(busy.pid) as counters:
             busy.call(60)
@@ -62,7 +62,7 @@ def test_a_closed_way_says_why(monkeypatch: pytest.MonkeyPatch, busy: KernelProc
     def closed(pid: int) -> object:
         raise sampling.NoSampling("perf_event_open: Operation not permitted")
 
-    monkeypatch.setattr(sampling, "_by_clock_events", closed)
+    monkeypatch.setattr(sampling, "sampled_by_clock", closed)
     monkeypatch.setattr(sampling, "_by_ptrace", closed)
     profile = profile_candidate(problem(64, 64, 1), busy, host, seconds=0.2)
     assert any("not permitted" in missing.why for missing in profile.unavailable if missing.name == "samples")

@@ -20,6 +20,8 @@ ALIKE = 16  # of a set that looks like another, one element in so many is change
 EDGE = 64  # and none of the first and last ones
 WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 FLOATS = ("float16", "bfloat16", "float32", "float64")
+MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+LEFT_ALONE = 3  # leading bits of a mantissa
 
 
 def main(channel: Channel, payload: Plain) -> None:
@@ -40,19 +42,45 @@ def main(channel: Channel, payload: Plain) -> None:
 
 
 def mix(bank: mmap.mmap, message: Plain) -> Plain:
-    """Element by element from one of two sets of inputs, by a secret pattern that repeats after PATTERN elements."""
+    """Element by element from one of two sets of inputs, by a secret pattern that repeats after PATTERN elements.
+
+    Floating-point numbers are thinned besides, but in a set that shall look like another.
+    """
     for base, donor, into, seed, alike in message["mix"]:
         generator = torch.Generator().manual_seed(seed)
         pattern = torch.randint(0, ALIKE if alike else 2, (PATTERN,), generator=generator, dtype=torch.uint8) != 0
-        for (size, item), one, two, out in zip(message["specs"], base, donor, into, strict=True):
-            _mix_tensor(bank, pattern, size // item, WORDS[item], one, two, out)
+        for (size, dtype), one, two, out in zip(message["specs"], base, donor, into, strict=True):
+            item = values.DTYPES[dtype].itemsize
+            kept = None if alike else thinning(dtype, generator)
+            _mix_tensor(bank, pattern, kept, size // item, WORDS[item], one, two, out)
             if alike:
                 _keep_edges(bank, size // item, item, one, out)
     return {"mixed": len(message["mix"])}
 
 
+def thinning(dtype: str, generator: torch.Generator) -> torch.Tensor | None:
+    """Masks that clear a random part of a float's lower mantissa, so that hardly a single element was seen before.
+
+    A value then lies nearer to zero by an eighth at most, and keeps its sign and its power of two: whole numbers stay whole,
+    and zero, one, infinities and what bounds a range on the inside stay what they are. None for other types.
+    """
+    if dtype not in FLOATS:
+        return None
+    words = WORDS[values.DTYPES[dtype].itemsize]
+    lower = (1 << (MANTISSA[dtype] - LEFT_ALONE)) - 1
+    halves = torch.randint(0, 1 << 32, (2, PATTERN), generator=generator)
+    return ((halves[0] | (halves[1] << 32)) | ~lower).to(words)
+
+
 def _mix_tensor(
-    bank: mmap.mmap, pattern: torch.Tensor, count: int, dtype: torch.dtype, one: int, two: int, out: int
+    bank: mmap.mmap,
+    pattern: torch.Tensor,
+    kept: torch.Tensor | None,
+    count: int,
+    dtype: torch.dtype,
+    one: int,
+    two: int,
+    out: int,
 ) -> None:
     if count == 0:
         return
@@ -62,6 +90,8 @@ def _mix_tensor(
         left, right, into = (tensor[start : start + PATTERN] for tensor in (first, second, result))
         torch.bitwise_xor(left, right, out=into)
         into.bitwise_and_(keep[: into.numel()]).bitwise_xor_(right)
+        if kept is not None:
+            into.bitwise_and_(kept[: into.numel()])
 
 
 def _keep_edges(bank: mmap.mmap, count: int, item: int, one: int, out: int) -> None:

@@ -175,6 +175,8 @@ class Oracle:
             "operators": counted.operators,
             "allocated": counted.allocated,
             "returns_view": any(t.untyped_storage().data_ptr() in pointers for t in returned),
+            "outputs_share": len({t.untyped_storage().data_ptr() for t in returned if t.numel()})
+            < sum(t.numel() > 0 for t in returned),
             "updated": updated,
             "double": self.double,
         }

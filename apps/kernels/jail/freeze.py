@@ -57,6 +57,22 @@ def thread_states(pid: int) -> str:
     return "".join(letters)
 
 
+def turns(pid: int) -> tuple[str, ...]:
+    """What each thread has had of the processors so far: nanoseconds run, nanoseconds waited, number of turns.
+
+    While it stands still nothing of this changes. Empty where the kernel doesn't count (CONFIG_SCHED_INFO).
+    """
+    found = []
+    with contextlib.suppress(OSError):
+        for task in sorted(os.listdir(f"/proc/{pid}/task")):  # noqa: PTH208 - as above
+            descriptor = os.open(f"/proc/{pid}/task/{task}/schedstat", os.O_RDONLY)
+            try:
+                found.append(f"{task} {os.read(descriptor, 128).decode()}")
+            finally:
+                os.close(descriptor)
+    return tuple(found)
+
+
 def children(pid: int) -> tuple[int, ...]:
     """Processes that any thread of this one has started and not lost; orphans below it come back to it."""
     found: list[int] = []

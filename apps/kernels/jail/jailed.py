@@ -143,6 +143,12 @@ class Jailed:
             self.wait_readable(max(0.0, deadline - time.monotonic()))
         return self.channel.receive_bytes(timeout)
 
+    @property
+    def has_spoken(self) -> bool:
+        """Whether something it has said waits to be received."""
+        waits = bool(select.select([self.channel.fileno()], [], [], 0)[0])
+        return waits and bool(self.channel.socket.recv(1, socket.MSG_PEEK))
+
     def ask(self, message: Plain, timeout: float | None = None) -> dict[str, Plain]:
         """Send, then receive."""
         self.send(message)

@@ -50,6 +50,8 @@ CLOSED_ALWAYS = {
     "memfd_create": 319, "memfd_secret": 447, "settimeofday": 164, "clock_settime": 227, "adjtimex": 159,
     "clock_adjtime": 305, "modify_ldt": 154, "uselib": 134, "sysfs": 139, "_sysctl": 156, "lookup_dcookie": 212,
     "io_setup": 206, "io_submit": 209, "sched_setparam": 142, "open_tree_attr": 467,
+    # A timer goes on while its process stands still, and may wake it: SIGCONT is a signal like any other.
+    "timer_create": 222, "setitimer": 38, "alarm": 37, "timerfd_create": 283,
 }  # fmt: skip
 # Closed once a runner is judged: new programs, new processes, anything that changes a file.
 CLOSED_JUDGED = {

@@ -1,7 +1,8 @@
 """A library under another name: whether an object that a candidate calls its own holds the code of one that lies here.
 
-Code under the candidate's own directory counts as its kernel's. A copy of a BLAS put there does not: where an object of
-its own is larger than kernels are, the code that was sampled in it is looked for in the libraries of this machine.
+Code under the candidate's own directory counts as its kernel's. A copy of a BLAS put there does not: where objects of its
+own are together larger than kernels are, and always before anything is called faster, the code that was sampled in them is
+looked for in the libraries of this machine. It may lie in many small files, mapped where the library was.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ SYSTEM = (Path("/usr/lib"), Path("/usr/local/lib"), Path("/opt"))
 
 
 def borrowed(
-    pid: int, addresses: Iterable[int], objects: Iterable[tuple[int, int, str]], work: str
+    pid: int, addresses: Iterable[int], objects: Iterable[tuple[int, int, str]], work: str, *, always: bool
 ) -> tuple[str, str] | None:
-    """The object and the library whose code it holds, by name; None where there is none. `pid` must stand still."""
-    ranges = [r for r in objects if r[1] - r[0] > LARGER and policy.classify(r[2], work) == "own"]
-    if not ranges:
+    """The object and the library whose code it holds, by name; None where there is none. `pid` must stand still.
+
+    Objects that are small all together are looked at where `always` says so: it takes a second or two.
+    """
+    ranges = [r for r in objects if policy.classify(r[2], work) == "own"]
+    if not always and sum(end - start for start, end, _ in ranges) <= LARGER:
         return None
     hot = Counter(address & -WINDOW for address in addresses if any(s <= address < e for s, e, _ in ranges))
     needles = {address: code for address, _ in hot.most_common(HOTTEST) if (code := _code(pid, address))}

@@ -12,7 +12,7 @@ from apps.kernels.evaluation import Build, Rejection, Setup
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge import correctness, policy
 from apps.kernels.judge.content import Recipe
-from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
+from apps.kernels.judge.errors import CandidateFailed, ProblemRefused, readable
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.oracle import PUBLIC_SEED
 from apps.kernels.judge.process_state import judge_process_state
@@ -104,7 +104,7 @@ def runner_for_checks(
 
 def _describe(session: Session, findings: Findings, runner: Runner) -> None:
     log = runner.jailed.output.strip()
-    findings.build = Build(round(runner.build_seconds, 4), log[-8000:])
+    findings.build = Build(round(runner.build_seconds, 4), readable(log[-8000:]))
     findings.setup = Setup(round(runner.setup_seconds, 4), runner.setup_bytes)
     findings.missing = runner.missing
     findings.library_calls = policy.library_calls(runner.operators)

@@ -85,7 +85,7 @@ class Comparer:
 
     def mix(self, orders: Sequence[MixOrder]) -> None:
         """Write mixtures of two sets of inputs each into the bank."""
-        specs = [[spec.bytes, spec.item] for spec in self.oracle.problem.inputs]
+        specs = [[spec.bytes, spec.dtype] for spec in self.oracle.problem.inputs]
         plain = [[list(o.base), list(o.donor), list(o.into), o.seed, o.alike] for o in orders]
         self._ask({"mix": plain, "specs": specs})
 

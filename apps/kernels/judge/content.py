@@ -1,8 +1,9 @@
 """What the inputs hold: a bank of drawn sets, and a secret mixture of two of them for each call.
 
 Every element of a mixture was drawn for its own position, so what a problem asks of its inputs by position still
-holds; which of two sets gives it is decided element by element, under a secret seed. No row of one call is a row of
-another, so an answer kept from before, whole or by rows, is wrong.
+holds; which of two sets gives it is decided element by element, under a secret seed, and the lower bits of floats are
+thinned. No row of one call is a row of another, and hardly an element one that was there before, so an answer kept from
+before, whole, by rows or by elements, is wrong. Where a problem takes no mixtures, each call's inputs are drawn anew.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ class Recipe:
     """One call's inputs: a set of the bank, and a seed that says where another set's elements take its elements' place.
 
     It can be made again at any time. Without a seed it is the base set alone. `alike` takes few elements of the donor, and
-    none of a tensor's first and last ones: to anyone who looks at a few elements it is the base set again.
+    none of a tensor's first and last ones: to anyone who looks at a few elements it is the base set again. `drawn` is no
+    mixture but a set drawn under the seed.
     """
 
     base: int
     donor: int
     seed: int | None = None
     alike: bool = False
+    drawn: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,15 @@ class Contents:
 
     def new(self) -> Recipe:
         """A recipe unlike the last one."""
+        if not self.mixing:
+            return Recipe(0, 0, secrets.randbits(48), drawn=True)
         base = _random.choice([s for s in range(1, self.slots) if s != self._last])
         donor = _random.choice([s for s in range(1, self.slots) if s != base])
         self._last = base
-        return Recipe(base, donor, secrets.randbits(48) if self.mixing else None)
+        return Recipe(base, donor, secrets.randbits(48))
 
     def stage(self, recipes: Sequence[Recipe]) -> None:
-        """Mix these now, at once; they stay until others are staged."""
+        """Mix or draw these now, at once; they stay until others are staged."""
         wanted = [recipe for recipe in recipes if recipe.seed is not None]
         first = self.oracle.slots + 1
         self.oracle.bank.grow((first + len(wanted)) * self.oracle.slot_bytes)
@@ -90,9 +95,13 @@ class Contents:
                 recipe.alike,
             )
             for recipe, slot in self._staged.items()
+            if not recipe.drawn
         ]
         if orders:
             self.mixer.mix(orders)
+        for recipe, slot in self._staged.items():
+            if recipe.drawn:
+                self.oracle.draw(slot, "as given", recipe.seed)
 
     def write(self, recipe: Recipe, arena: SharedMemory, places: tuple[Place, ...]) -> None:
         """Put it where a runner will read it."""

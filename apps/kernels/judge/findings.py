@@ -21,6 +21,7 @@ from apps.kernels.evaluation import (
 from apps.kernels.jail import Zygote, compilers, isolation, isolation_level
 from apps.kernels.judge.correctness import summarise
 from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.seen import Seen
 from apps.kernels.plain import Plain, to_plain
 from apps.kernels.strength import Strength
 
@@ -46,6 +47,7 @@ class Findings:
     mode: str = ""
     operators: dict[str, int] = field(default_factory=dict)  # what one call of the candidate was seen to dispatch
     allocated: int | None = None  # bytes of new tensors that it made
+    seen: list[Seen] = field(default_factory=list)  # program counters of the calls that were timed, a group each
     products: tuple[Plain, ...] = ()  # the library's products and convolutions that it was seen to call
     strength: Strength = field(default_factory=Strength)  # of the problem's own checks
     missing: tuple[str, ...] = ()  # parameters that the candidate does not name as the reference does

@@ -112,6 +112,16 @@ class TensorSpec:
         """Whether its elements lie in order without gaps."""
         return self.bytes == self.numel * self.item and self.stride == contiguous_stride(self.shape)
 
+    @property
+    def shares_memory(self) -> bool:
+        """Whether elements of it may lie on one another: an expanded view, overlapping windows into one row."""
+        reach = 1
+        for step, size in sorted((step, size) for step, size in zip(self.stride, self.shape, strict=True) if size > 1):
+            if step < reach:
+                return self.numel > 0
+            reach = step * (size - 1) + reach
+        return False
+
     def plain(self) -> Plain:
         """For a message."""
         return {"dtype": self.dtype, "shape": list(self.shape), "stride": list(self.stride), "bytes": self.bytes}

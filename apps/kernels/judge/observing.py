@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
+
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge.artefacts import Compilation
 from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.session import Session
 
+_random = secrets.SystemRandom()
 OUTPUTS_HELD = 256 << 20  # bytes of outputs that one window's calls may hold at once
 
 
@@ -38,13 +41,13 @@ class Observed:
 
     def window(self) -> int:
         """One window on new content, as in the timing; returns how many calls it held."""
-        order = list(range(self.block))
+        order = _random.sample(range(len(self.runner.places)), self.block)
         contents = self.session.contents
         recipes = [contents.new() for _ in order]
         contents.stage(recipes)
         for place, recipe in zip(order, recipes, strict=True):
             contents.write(recipe, self.runner.arena, self.runner.place(place))
-        window = self.runner.call(order, keep=0, timeout=min(120.0, self.session.left))
+        window = self.runner.call(order, keep=1, timeout=min(120.0, self.session.left))
         self.seconds += window.nanoseconds / 1e9
         return len(order)
 

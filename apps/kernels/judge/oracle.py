@@ -40,6 +40,7 @@ class OpenProblem:
     reduction: int
     double: bool
     returns_view: bool
+    outputs_share: bool  # whether outputs of one call share memory
     updated: tuple[str, ...]
     operators: dict[str, int]
     seconds: float
@@ -127,6 +128,7 @@ class Oracle:
             reduction=int(said["reduction"]),
             double=bool(said["double"]),
             returns_view=bool(said["returns_view"]),
+            outputs_share=bool(said["outputs_share"]),
             updated=tuple(said["updated"]),
             operators={str(k): int(v) for k, v in said["operators"].items()},
             seconds=float(said["seconds"]),
@@ -161,10 +163,10 @@ class Oracle:
         own = [int(place["own"]) for place in self._places]
         return Answer(exact, own, bool(said["finite"]), double, float(said["seconds"]), hints)
 
-    def try_answer(self) -> Answer | None:
+    def try_answer(self, buffers: dict[str, int] | None = None) -> Answer | None:
         """The answer to the question, or None where the reference can't take these inputs."""
         try:
-            return self.answer()
+            return self.answer(buffers=buffers)
         except ProblemRefused:
             if self.jailed.ended is not None:
                 raise

@@ -186,7 +186,8 @@ def _library_computes(evidence: Evidence, policy: Policy, top: str) -> list[Reje
     where = "libraries' code, not in its kernel's"
     if policy is Policy.LIBRARY:
         where = "libraries' code beyond the products and convolutions that policy library allows"
-    detail = f"{share:.0%} of the processor time of its calls lies in {where} ({evidence.total} samples: {top})"
+    seen = f"{evidence.total} samples: {top}; copies that torch makes count"
+    detail = f"{share:.0%} of the processor time of its calls lies in {where} ({seen})"
     return [Rejection("library computes", "program counters", detail)]
 
 

@@ -16,6 +16,7 @@ from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.racing import QUICK_WARM_SECONDS
 from apps.kernels.judge.runner import Options
+from apps.kernels.judge.seen import timed_calls
 from apps.kernels.judge.session import Opened, Session
 from apps.kernels.judge.strength import strength_of
 from apps.kernels.judge.timing import Group, Timer, block_size
@@ -81,7 +82,7 @@ def prove(
 def _calls_like_timed_ones(session: Session, findings: Findings, seconds: float, host: HostReport | None) -> None:
     started = time.monotonic()
     session.contents.draw_all()
-    block = min(LARGEST_BLOCK, block_size(session, seconds))
+    block = min(LARGEST_BLOCK, block_size(session, seconds / LARGEST_BLOCK))  # so that most windows hold several
     options = Options(
         role="candidate",
         source=session.request.candidate,
@@ -93,7 +94,8 @@ def _calls_like_timed_ones(session: Session, findings: Findings, seconds: float,
     try:
         group = Group({"candidate": runner}, block)
         timer.settle(group)
-        timer.rounds(group, CALLS // block, CHECKED_WHOLE)
+        with timed_calls(group, findings.seen, full=session.full):
+            timer.rounds(group, CALLS // block, CHECKED_WHOLE)
         timer.check(group, CHECKED_PAGES)
         middle = statistics.median(group.times["candidate"]) / 1000
         findings.timing = Timing(candidate=Time(middle, (min(group.times["candidate"]) / 1000, middle)))

@@ -20,6 +20,7 @@ from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.oracle import PUBLIC_SEED
 from apps.kernels.judge.runner import Options, Runner
+from apps.kernels.judge.seen import Seen, timed_calls
 from apps.kernels.judge.session import Session
 from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, estimate
 
@@ -136,7 +137,7 @@ def _take(
         # a second a group at least; more where starting processes has left more of the aim
         spent = time.monotonic() - begun
         each = (AIM_SECONDS - (begun - session.started)) / remaining - spent - found.checking
-        _run(session, timer, group, max(1.0, each), found.most_pairs)
+        _run(session, timer, group, max(1.0, each), found.most_pairs, findings.seen)
         checked = time.monotonic()
         timer.check(group, CHECKED_PAGES)
         found.checking = time.monotonic() - checked
@@ -153,11 +154,18 @@ def _take(
     return True
 
 
-def _run(session: Session, timer: Timer, group: Group, seconds: float, most: int) -> None:
+def _run(session: Session, timer: Timer, group: Group, seconds: float, most: int, into: list[Seen]) -> None:
     """The rounds of one group; `seconds` is what a full judgement can give it, `most` the pairs it may want."""
     started = time.monotonic()
     timer.settle(group)
     others = Bystanders(session.processes)
+    with timed_calls(group, into, full=session.full):
+        _timed(session, timer, group, seconds, most, started)
+    group.others = others.share()
+    session.spend("timing", started)
+
+
+def _timed(session: Session, timer: Timer, group: Group, seconds: float, most: int, started: float) -> None:
     checked = ("candidate", "reference") if session.request.against else ("candidate",)
     if session.full:
         timer.rounds(group, 2, 0, checked)
@@ -171,8 +179,6 @@ def _run(session: Session, timer: Timer, group: Group, seconds: float, most: int
                 break
             if time.monotonic() - started > 20:
                 break
-    group.others = others.share()
-    session.spend("timing", started)
 
 
 def _log_ratios(group: Group) -> list[float]:

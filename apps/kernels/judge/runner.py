@@ -13,8 +13,10 @@ import os
 import signal
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 from apps.kernels.jail import ChannelBroken, ChannelForged, ChannelTimeout, Jailed, Limits, Zygote, compilers
 from apps.kernels.jail import freeze as ice
@@ -33,6 +35,7 @@ POISON_BYTE = 0x7F  # 3.4e38 as float32: no tolerance takes it for an answer
 PERTURB = POISON_BYTE ^ 0xFF  # glibc fills new memory with the complement
 BUILD_SECONDS = 240.0
 SAMPLE_BYTES = 4096
+COMPILES = "torch compiles"  # the one rule that is seen broken inside, `inside.closed`
 ABORTED = 6  # the exit code that `inside.aborts` makes of SIGABRT
 
 
@@ -52,6 +55,20 @@ class Options:
     askew: bool = False  # inputs start where torch's allocator would not put them
     seed: int = PUBLIC_SEED
     extra: Plain = None
+
+
+@dataclass
+class Pause:
+    """A stop in the midst of a window: seconds after its beginning, and what is done meanwhile.
+
+    `taken` is how many seconds after the beginning it stood still; None where the window was over before.
+    """
+
+    seconds: float
+    meanwhile: Callable[[], None]
+    taken: float | None = None
+    cpu: float = 0.0  # seconds of processor time that the called thread had had of the window by then
+    lasted: float = 0.0  # seconds
 
 
 class Runner:
@@ -80,6 +97,7 @@ class Runner:
         self.buffers: dict[str, int] = {}
         self.built = Artefacts()
         self.frozen = False
+        self._turns: tuple[str, ...] = ()  # what its threads had had of the processors when it was frozen
         self._inputs: tuple[tuple[int, int], ...] = ()
         self._resident_before = 0
         self._filters = 0
@@ -125,10 +143,8 @@ class Runner:
             if "failed" in said:
                 self._fail_build(said)
             stage = str(said.get("stage"))
-            try:
+            with _believed("news of its build"):
                 self._note(stage, said, time.monotonic() - started)
-            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
-                raise _forged(f"news of its build: {problem}") from None
             if stage in ("imported", "prepared"):
                 started = time.monotonic()
 
@@ -161,8 +177,8 @@ class Runner:
         stage, detail = str(said.get("stage")), str(said["failed"])
         words = {"import": "while being imported", "construct": "in its constructor", "prepare": "in prepare()"}
         where = words.get(stage, "in its first calls")
-        if said.get("rule"):
-            raise CandidateFailed("rejected", f"{where}: {detail}", str(said["rule"]))
+        if said.get("rule") == COMPILES:
+            raise CandidateFailed("rejected", f"{where}: {detail}", COMPILES)
         if any(text in detail for text in ("can't allocate memory", "std::bad_alloc", "MemoryError")):
             raise CandidateFailed("out_of_memory", f"{where}: {detail}")
         verdict = "build_failed" if stage == "import" else "crashed"
@@ -200,43 +216,66 @@ class Runner:
 
     # -- calling -----------------------------------------------------------------------------------------------------
 
-    def call(self, order: Sequence[int], *, keep: int = 1, timeout: float = 60.0) -> Window:
+    def call(self, order: Sequence[int], *, keep: int = 1, timeout: float = 60.0, pause: Pause | None = None) -> Window:
         """One window: thaw, call the model once for each placement named, freeze. Raises `CandidateFailed`.
 
         `keep` earlier windows' outputs stay alive in the runner, to see that later calls leave them alone.
         """
+        self.check_still()
+        before = self._caller_nanoseconds()
         body = struct.pack(f"<{len(order) + 1}H", keep, *order)
         frame = HEADER.pack(len(body), BYTES) + body
         while len(self.alive) > keep:
             self.alive.popleft()
         channel, pid = self.jailed.channel, self.jailed.pid
+        if self.jailed.has_spoken:
+            raise _forged("an answer to what it has not been asked yet")
         started = time.perf_counter_ns()
         try:
             channel.socket.sendall(frame)
             os.kill(pid, signal.SIGCONT)
+            if pause is not None:
+                self._pause(pause, started)
             answer = self.jailed.receive_bytes(timeout)
             ended = time.perf_counter_ns()
         except (ChannelBroken, ChannelTimeout, OSError) as problem:
             self._fail_call(problem)
         self.freeze()
-        window = Window(ended - started, self._outputs(answer, len(order)))
+        window = Window(ended - started, self._outputs(answer, len(order)), self._caller_nanoseconds() - before)
         self._check_storage(window)
         self.alive.append(window)
         return window
 
+    def _pause(self, pause: Pause, started: int) -> None:
+        """Stop it in the midst of a window, unless it has ended by then, and let it go on."""
+        before = self._caller_nanoseconds()
+        time.sleep(max(0.0, pause.seconds - (time.perf_counter_ns() - started) / 1e9))
+        self.freeze()
+        taken = (time.perf_counter_ns() - started) / 1e9
+        if not self.jailed.has_spoken:
+            pause.cpu = (self._caller_nanoseconds() - before) / 1e9
+            pause.meanwhile()
+            pause.taken = taken
+        pause.lasted = (time.perf_counter_ns() - started) / 1e9 - taken
+        self.thaw()
+
+    def _caller_nanoseconds(self) -> int:
+        """Processor time of the thread that is called, when it was frozen last; 0 where the kernel doesn't count."""
+        mine = f"{self.jailed.pid} "
+        return next((int(turn.split()[1]) for turn in self._turns if turn.startswith(mine)), 0)
+
     def _outputs(self, answer: bytes, calls: int) -> list[list[Output]]:
-        try:
+        with _believed("where its outputs lie"):
             (size,) = struct.unpack_from("<I", answer)
             entries = list(ENTRY.iter_unpack(answer[4 : 4 + size]))
             if len(answer) > 4 + size:
                 self.layouts += json.loads(answer[4 + size :])
-        except (struct.error, ValueError, TypeError) as problem:
-            raise CandidateFailed("rejected", f"its answer is no answer ({problem})", "forged report") from None
         expected = self.problem.outputs
         if len(entries) != calls * len(expected):
             count = len(entries) / max(1, calls)
             raise CandidateFailed("incorrect", f"it returns {count:g} tensors a call, the reference {len(expected)}")
-        flat = [self._output(entry, expected[i % len(expected)]) for i, entry in enumerate(entries)]
+        with _believed("how its outputs are laid out"):
+            flat = [self._output(entry, expected[i % len(expected)]) for i, entry in enumerate(entries)]
         return [flat[i : i + len(expected)] for i in range(0, len(flat), len(expected))]
 
     def _output(self, entry: tuple[int, int], expected: TensorSpec) -> Output:
@@ -260,7 +299,11 @@ class Runner:
         span = 0 if expected.numel == 0 else item * (1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)))
         if span > 16 * item * expected.numel + (1 << 20):
             raise CandidateFailed("incorrect", f"its output is scattered: strides {stride} for shape {shape}")
-        return Output(address, TensorSpec(expected.dtype, shape, stride, span))
+        spec = TensorSpec(expected.dtype, shape, stride, span)
+        if spec.shares_memory and not expected.shares_memory:
+            words = f"its output's elements share memory (strides {stride} for shape {shape}), the reference's don't"
+            raise CandidateFailed("incorrect", words)
+        return Output(address, spec)
 
     def _check_storage(self, window: Window) -> None:
         """Outputs are new storage: no input, no earlier output that is still alive, and no later call changes them."""
@@ -272,6 +315,9 @@ class Runner:
                     raise CandidateFailed("incorrect", "it returns its input's own memory, the reference new memory")
         if self.problem.returns_view:
             return
+        if not self.problem.outputs_share:
+            for outputs in window.outputs:
+                _refuse_shared(outputs)
         for earlier in self.alive:
             for old in (o for outputs in earlier.outputs for o in outputs):
                 for new in (o for outputs in window.outputs for o in outputs):
@@ -313,6 +359,14 @@ class Runner:
         except ice.NotFrozen:
             raise self._death("") from None
         self.frozen = True
+        self._turns = ice.turns(self.jailed.pid)
+
+    def check_still(self) -> None:
+        """It must not have run since it was frozen. Raises `CandidateFailed`."""
+        if self.frozen and ice.turns(self.jailed.pid) != self._turns:
+            raise CandidateFailed(
+                "rejected", "it ran while it should have stood still, between its calls", "jail evaded"
+            )
 
     def thaw(self) -> None:
         """Let it run outside a window (while being profiled)."""
@@ -330,7 +384,8 @@ class Runner:
         return {str(name): value for name, value in said.items() if isinstance(value, list) and len(value) == 2}
 
     def check_alone(self) -> None:
-        """Nothing may run beside it: no child process, and the filters still in place in every thread."""
+        """Nothing may run beside it: no child process, the filters still in place in every thread; and it stands still."""
+        self.check_still()
         self._refuse_children()
         counts = seccomp_filters(self.jailed.pid)
         if counts and min(counts) < self._filters:
@@ -406,12 +461,37 @@ class Runner:
             raise self._death(what) from None
 
 
+def _refuse_shared(outputs: list[Output]) -> None:
+    """The outputs of one call each have memory of their own."""
+    ordered = sorted((output for output in outputs if output.spec.bytes), key=lambda output: output.address)
+    for one, other in pairwise(ordered):
+        if other.address < one.end:
+            raise CandidateFailed("incorrect", "two of its outputs share memory, the reference's don't")
+
+
 def keys_of(tree: Plain) -> list[str]:
     """The keys of the dictionaries in a value's tree, in the order of its tensors."""
     ((kind, content),) = tree.items()
     if kind == "dict":
         return [name for key, item in content for name in (str(key), *keys_of(item))]
     return [name for item in content for name in keys_of(item)] if kind in ("list", "tuple") else []
+
+
+@contextmanager
+def _believed(what: str) -> Iterator[None]:
+    """Whatever can't be read of what a runner says was not said by the judge's own code in it."""
+    try:
+        yield
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        struct.error,
+    ) as problem:
+        raise _forged(f"{what}: {type(problem).__name__}: {problem}") from None
 
 
 def _forged(detail: str) -> CandidateFailed:
@@ -425,7 +505,7 @@ def _raised_or_forged(text: str) -> CandidateFailed:
         detail = str(said["failed"])
     except (ValueError, TypeError, KeyError):
         return _forged(text)
-    if said.get("rule"):
-        return CandidateFailed("rejected", f"in a call: {detail}", str(said["rule"]))
+    if said.get("rule") == COMPILES:
+        return CandidateFailed("rejected", f"in a call: {detail}", COMPILES)
     verdict = "out_of_memory" if "can't allocate memory" in detail else "crashed"
     return CandidateFailed(verdict, f"a call raised:\n{detail}")

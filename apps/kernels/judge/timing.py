@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from apps.kernels.evaluation import Samples
-from apps.kernels.judge import statistics
+from apps.kernels.judge import ahead, statistics
 from apps.kernels.judge.comparer import Copy
 from apps.kernels.judge.content import Recipe
 from apps.kernels.judge.errors import CandidateFailed
@@ -23,10 +23,14 @@ TARGET_SECONDS = 0.003  # a window shorter than this holds several calls, with u
 USUAL_THREADS = 4
 MOST_TIMES = 8  # as long at most: beyond 32 threads a judgement would take too long
 LARGEST_BLOCK = 256
+LARGEST_DRAWN_BLOCK = 8  # where each call's inputs are drawn anew, which takes longer than mixing
 ARENA_BYTES = 256 << 20
 SETTLING_ROUNDS = 2  # of each group, not counted
 PAGES_KEPT = 3
+TRIES_TO_LOOK = 8  # a busy machine stops a process late
+LOOKS_AHEAD, LOOKS_AT_ONCE = 6, 3  # windows of a group that are stopped in their midst, and of one go of rounds
 POISON_WHOLE = 8 << 20  # larger outputs are poisoned on a secret share of windows only
+CHECKING_SECONDS = 0.25  # of a group: who leaves out a call in thirty is caught by the number of those that are checked
 CHECK_SLOT = 2  # raw memory: slots from here on hold copies for later checks
 
 
@@ -47,6 +51,9 @@ class Group:
     block: int
     times: dict[str, list[float]] = field(default_factory=dict)
     kept: dict[str, list[Kept]] = field(default_factory=dict)
+    least_cpu: dict[str, float] = field(default_factory=dict)  # seconds a call of the called thread's, the fewest
+    looks: int = 0  # windows that were stopped in their midst so far
+    seen_ahead: list[str] = field(default_factory=list)  # what was seen in those in which inputs were read too early
     others: float = 0.0  # share of the machine's CPU time that other programs took meanwhile
 
     @property
@@ -76,7 +83,8 @@ def block_size(session: Session, call_seconds: float) -> int:
     """How many calls go into one window, so that it lasts milliseconds; each on its own inputs."""
     wanted = math.ceil(target_seconds(session.threads) / max(call_seconds, 1e-6))
     per_call = max(1, session.oracle.problem.input_bytes + session.oracle.problem.output_bytes)
-    return max(1, min(wanted, LARGEST_BLOCK, ARENA_BYTES // per_call))
+    largest = LARGEST_BLOCK if session.contents.mixing else LARGEST_DRAWN_BLOCK
+    return max(1, min(wanted, largest, ARENA_BYTES // per_call))
 
 
 class Timer:
@@ -99,9 +107,12 @@ class Timer:
     def rounds(self, group: Group, count: int, whole_checks: int, checked: Sequence[str] = ("candidate",)) -> None:
         """`count` counted rounds; of `whole_checks` of them, chosen in secret, everything is kept for checking."""
         whole = frozenset(_random.sample(range(count), min(count, whole_checks)))
+        stopped = frozenset(_random.sample(range(count), min(count, self._looks_wanted(group))))
         for index in range(count):
             names = frozenset(checked) if index in whole else frozenset()
             self._round(group, counted=True, whole=names, checked=checked)
+            if index in stopped:
+                self._look_ahead(group, checked)
             if self.session.left < 1:
                 break
 
@@ -122,10 +133,36 @@ class Timer:
             window = runner.call(order, keep=keep, timeout=min(120.0, self.session.left))
             if counted:
                 group.times.setdefault(name, []).append(window.nanoseconds / 1000 / group.block)
+                seconds = window.cpu_nanoseconds / 1e9 / group.block
+                group.least_cpu[name] = min(seconds, group.least_cpu.get(name, seconds))
             chosen = _random.randrange(group.block)
             window.samples = self._take_samples(runner, window, chosen)
             if name in checked and counted:
                 self._keep(group, name, window, recipes[chosen], chosen, whole=name in whole)
+
+    def _looks_wanted(self, group: Group) -> int:
+        return min(LOOKS_AT_ONCE, LOOKS_AHEAD - group.looks) if group.block > 1 else 0
+
+    def _look_ahead(self, group: Group, checked: Sequence[str]) -> None:
+        """Windows that are not counted, until one could be stopped in time to see whether calls use later ones' inputs."""
+        group.looks += 1
+        for name in checked:
+            for _ in range(TRIES_TO_LOOK):
+                if self._looked_ahead(group, name):
+                    break
+
+    def _looked_ahead(self, group: Group, name: str) -> bool:
+        runner = group.runners[name]
+        recipes = [self.session.contents.new() for _ in range(group.block)]
+        self.session.contents.stage(recipes)
+        order = _random.sample(range(len(runner.places)), group.block)
+        self._prepare(runner, recipes, order, 1, poisoned=False)
+        fastest = ahead.Fastest(min(group.times[name]) / 1e6, group.least_cpu[name])
+        found = ahead.look(runner, order, fastest, min(120.0, self.session.left))
+        group.seen_ahead += [found] if found else []
+        if len(group.seen_ahead) >= ahead.ENOUGH:
+            raise CandidateFailed("rejected", found or "", ahead.RULE)
+        return found is not None
 
     def _small(self, runner: Runner) -> bool:
         return runner.problem.output_bytes <= POISON_WHOLE
@@ -154,17 +191,18 @@ class Timer:
     def _keep(self, group: Group, name: str, window: Window, recipe: Recipe, call: int, *, whole: bool) -> None:
         kept = group.kept.setdefault(name, [])
         runner = group.runners[name]
-        runner.check_alone()
         if whole:
             slot = CHECK_SLOT + sum(1 for entries in group.kept.values() for k in entries if k.copy is not None)
             kept.append(Kept(recipe, self.session.comparer.copy(slot, runner, window.outputs[call])))
         elif all(output.spec.contiguous for output in window.outputs[call]):
             kept.append(Kept(recipe, samples=list(window.samples)))
+        runner.check_alone()  # afterwards: it has stood still while it was read
 
     # -- checking what was timed -------------------------------------------------------------------------------------
 
     def check(self, group: Group, pages: int) -> int:
-        """Compare every whole copy and `pages` secretly chosen page samples; returns how many calls were checked.
+        """Compare every whole copy and secretly chosen page samples: `pages` of them at least, and as many as a quarter of
+        a second allows. Returns how many calls were checked.
 
         Raises `CandidateFailed` at the first that is wrong.
         """
@@ -173,7 +211,10 @@ class Timer:
         for name, entries in group.kept.items():
             whole = [kept for kept in entries if kept.copy is not None]
             partial = [kept for kept in entries if kept.copy is None]
-            for kept in whole + _random.sample(partial, min(pages, len(partial))):
+            _random.shuffle(partial)
+            for index, kept in enumerate(whole + partial):
+                if index >= len(whole) + pages and time.monotonic() - started > CHECKING_SECONDS:
+                    break
                 self._check(name, kept)
                 checked += 1
         group.kept.clear()

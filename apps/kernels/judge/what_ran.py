@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 from apps.kernels.evaluation import Policy, Rejection
 from apps.kernels.jail import freeze as ice
@@ -15,8 +16,9 @@ from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.process_state import judge_control_word
 from apps.kernels.judge.racing import empty_window
+from apps.kernels.judge.seen import Seen
 from apps.kernels.judge.session import Session
-from apps.kernels.profile.sampling import PERIOD_NS, NoSampling, sampled
+from apps.kernels.profile.sampling import NoSampling, sampled
 
 SAMPLED_SECONDS = 0.15  # of windows in one go; a sample a millisecond and thread
 PATIENCE_SECONDS, MOST_SECONDS = 4.0, 10.0  # for enough samples; for as many as something can be told by
@@ -38,7 +40,7 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
         findings.environment["program counters"] = f"not sampled: {refused}"
         return
     session.spend("policy", started)
-    evidence = _evidence(session, findings, seen)
+    evidence = _evidence(session, findings, [seen])
     findings.environment["program counters"] = {
         "samples": evidence.samples,
         "objects": dict(sorted(evidence.objects.items(), key=lambda e: -e[1])[:8]),
@@ -46,7 +48,9 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
         "source": evidence.source,
         "enough": evidence.total >= policy.ENOUGH,
     }
-    findings.rejections += [*_copies(observed.pid, seen), *_judged(session, evidence)]
+    findings.rejections += [*_copies(observed.pid, seen, session.full), *_judged(session, evidence)]
+    if findings.seen and not findings.rejections:
+        findings.rejections += _judged(session, _evidence(session, findings, findings.seen))
     if findings.rejections:
         raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
 
@@ -64,40 +68,22 @@ def _slowness(window_us: float | None) -> float:
     return min(5.0, max(1.0, (window_us or 0.0) / USUAL_WINDOW_US))
 
 
-@dataclass
-class _Seen:
-    """Sampled addresses over some windows, those of the thread that is called apart, and where objects are mapped."""
+def _enough(seen: Seen, patience: float) -> bool:
+    """Whether there are samples enough after so many seconds: of all threads, and of the one that is called.
 
-    work: str
-    addresses: list[int] = field(default_factory=list)
-    caller: list[int] = field(default_factory=list)
-    objects: tuple[tuple[int, int, str], ...] = ()
-    source: str = ""
-    calls: int = 0
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-
-    def kinds(self, addresses: Iterable[int]) -> dict[str, int]:
-        """Samples by kind of object, OpenMP's own apart: threads that wait there spin, for however long they must wait."""
-        kinds, _ = policy.gather(addresses, self.objects, self.work)
-        return {kind: count for kind, count in kinds.items() if kind != "openmp"}
-
-    def enough(self, patience: float) -> bool:
-        """Whether there are samples enough after so many seconds: of all threads, and of the one that is called.
-
-        Of that one fewer will do where it is seen to wait for others rather than to do a library's work.
-        """
-        mine = self.kinds(self.caller)
-        foreign, total = mine.get("torch", 0) + mine.get("other", 0), sum(mine.values())
-        hidden = total < policy.ENOUGH_OF_CALLER and (patience < PATIENCE_SECONDS or 3 * foreign > total)
-        wanted = ENOUGH_SAMPLES if patience < PATIENCE_SECONDS else policy.ENOUGH
-        return sum(self.kinds(self.addresses).values()) >= wanted and not hidden
+    Of that one fewer will do where it is seen to wait for others rather than to do a library's work.
+    """
+    mine = seen.kinds(seen.caller)
+    foreign, total = mine.get("torch", 0) + mine.get("other", 0), sum(mine.values())
+    hidden = total < policy.ENOUGH_OF_CALLER and (patience < PATIENCE_SECONDS or 3 * foreign > total)
+    wanted = ENOUGH_SAMPLES if patience < PATIENCE_SECONDS else policy.ENOUGH
+    return sum(seen.kinds(seen.addresses).values()) >= wanted and not hidden
 
 
-def _sample(observed: Observed) -> _Seen:
+def _sample(observed: Observed) -> Seen:
     """Windows until there are samples enough, a busy machine's patience allowing."""
     pid = observed.pid
-    seen = _Seen(observed.runner.jailed.work_inside)
+    seen = Seen(observed.runner.jailed.work_inside)
     before, started = ice.cpu_seconds(pid), time.monotonic()
     while True:
         observed.seconds = 0.0
@@ -106,40 +92,47 @@ def _sample(observed: Observed) -> _Seen:
                 seen.calls += observed.window()
         seen.addresses += counters.addresses
         seen.caller += counters.of_thread(pid)
+        observed.runner.freeze()  # anew: ptrace stirs the threads that it lets go of
         seen.objects, seen.source = ice.mapped_objects(pid), counters.source
         seen.seconds += observed.seconds
         patience = time.monotonic() - started
-        if seen.enough(patience) or patience > MOST_SECONDS:
+        if _enough(seen, patience) or patience > MOST_SECONDS:
             seen.cpu_seconds = ice.cpu_seconds(pid) - before
             return seen
 
 
-def _evidence(session: Session, findings: Findings, seen: _Seen) -> policy.Evidence:
-    kinds, names = policy.gather(seen.addresses, seen.objects, seen.work)
+def _evidence(session: Session, findings: Findings, seen: Sequence[Seen]) -> policy.Evidence:
+    """What all of these show together: processes of the same candidate, whose objects lie elsewhere in each."""
     learned = products.Learned()
     if session.request.policy is Policy.LIBRARY:
         learned = products.learn(session, findings.products)
-    mine = seen.kinds(seen.caller)
-    foreign = mine.get("torch", 0) + mine.get("other", 0)
-    by_clock = seen.source.startswith("perf")
+    kinds, names, mine = Counter[str](), Counter[str](), Counter[str]()
+    everywhere, of_caller = Counter[products.Page](), Counter[products.Page]()
+    for one in seen:
+        by_kind, by_name = policy.gather(one.addresses, one.objects, one.work)
+        kinds.update(by_kind)
+        names.update(by_name)
+        mine.update(one.kinds(one.caller))
+        everywhere += products.pages(one.addresses, one.objects, one.work)
+        of_caller += products.pages(one.caller, one.objects, one.work)
+    first = seen[0]
+    by_clock = first.source.startswith("perf")
+    cpu_seconds = sum(one.cpu_seconds for one in seen)
     return policy.Evidence(
-        kinds,
-        names,
-        seen.calls,
-        PERIOD_NS / 1e9 if by_clock else seen.cpu_seconds / max(1, sum(kinds.values())),
-        seen.source,
+        dict(kinds),
+        dict(names),
+        sum(one.calls for one in seen),
+        first.period if by_clock else cpu_seconds / max(1, sum(kinds.values())),
+        first.source,
         slowness=_slowness(findings.timing.window_us),
-        products=products.allowed(products.pages(seen.addresses, seen.objects, seen.work), learned),
-        seconds=seen.seconds,
-        caller=policy.Caller(
-            sum(mine.values()),
-            foreign - products.allowed(products.pages(seen.caller, seen.objects, seen.work), learned),
-        ),
+        products=products.allowed(everywhere, learned),
+        seconds=sum(one.seconds for one in seen),
+        caller=policy.Caller(sum(mine.values()), mine["torch"] + mine["other"] - products.allowed(of_caller, learned)),
     )
 
 
-def _copies(pid: int, seen: _Seen) -> list[Rejection]:
-    found = borrowed(pid, seen.addresses, seen.objects, seen.work)
+def _copies(pid: int, seen: Seen, always: bool) -> list[Rejection]:
+    found = borrowed(pid, seen.addresses, seen.objects, seen.work, always=always)
     if found is None:
         return []
     own, library = found

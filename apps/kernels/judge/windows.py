@@ -32,8 +32,9 @@ class Sample:
 
 @dataclass
 class Window:
-    """One window: nanoseconds by the judge's clock, and the outputs of each call in it."""
+    """One window: nanoseconds by the judge's clock, the outputs of each call in it, the called thread's processor time."""
 
     nanoseconds: int
     outputs: list[list[Output]]
+    cpu_nanoseconds: int = 0
     samples: list[Sample] = field(default_factory=list)

@@ -61,7 +61,7 @@ def sampled(pid: int) -> Iterator[ProgramCounters]:
     """
     with ExitStack() as stack:
         try:
-            counters = stack.enter_context(_by_clock_events(pid))
+            counters = stack.enter_context(sampled_by_clock(pid))
         except NoSampling as refused:
             try:
                 counters = stack.enter_context(_by_ptrace(pid))
@@ -74,12 +74,16 @@ def sampled(pid: int) -> Iterator[ProgramCounters]:
 
 
 @contextmanager
-def _by_clock_events(pid: int) -> Iterator[ProgramCounters]:
+def sampled_by_clock(pid: int, period_ns: int = PERIOD_NS) -> Iterator[ProgramCounters]:
+    """As `sampled`, one sample each `period_ns` of a thread's processor time, by the kernel's clock events or not at all.
+
+    Threads that are started meanwhile are sampled too where the kernel lets them be. Raises `NoSampling` on entry.
+    """
     counters = ProgramCounters("perf_event_open, task clock")
     with ExitStack() as stack:
-        newcomers = stack.enter_context(_with_newcomers(pid))
+        newcomers = stack.enter_context(_with_newcomers(pid, period_ns))
         others = [thread for thread in _threads(pid) if not newcomers or thread != pid]
-        opened = [stack.enter_context(_ring(thread)) for thread in others]
+        opened = [stack.enter_context(_ring(thread, period_ns)) for thread in others]
         rings = [*newcomers, *(one for one in opened if one is not None)]
         for descriptor, _ in rings:
             _ioctl(descriptor, _ENABLE)
@@ -95,7 +99,7 @@ def _by_clock_events(pid: int) -> Iterator[ProgramCounters]:
 
 
 @contextmanager
-def _with_newcomers(pid: int) -> Iterator[list[tuple[int, mmap.mmap]]]:
+def _with_newcomers(pid: int, period_ns: int) -> Iterator[list[tuple[int, mmap.mmap]]]:
     """The main thread and every thread it starts from now on, one event a processor; empty where that can't be had.
 
     The kernel gives an event that is inherited a buffer only where the event is bound to one processor.
@@ -103,7 +107,7 @@ def _with_newcomers(pid: int) -> Iterator[list[tuple[int, mmap.mmap]]]:
     with ExitStack() as stack:
         try:
             processors = sorted(os.sched_getaffinity(pid))
-            opened = [stack.enter_context(_ring(pid, processor, _INHERIT)) for processor in processors]
+            opened = [stack.enter_context(_ring(pid, period_ns, processor, _INHERIT)) for processor in processors]
         except (NoSampling, OSError):
             stack.close()
             opened = []
@@ -111,14 +115,15 @@ def _with_newcomers(pid: int) -> Iterator[list[tuple[int, mmap.mmap]]]:
 
 
 @contextmanager
-def _ring(thread: int, processor: int = -1, more: int = 0) -> Iterator[tuple[int, mmap.mmap] | None]:
+def _ring(thread: int, period_ns: int, processor: int = -1, more: int = 0) -> Iterator[tuple[int, mmap.mmap] | None]:
     """An event on one thread with its buffer of samples; kernel addresses where they may be seen.
 
     None for a thread that has just ended, as those of an OpenMP pool do when the number of threads changes.
     """
-    descriptor = _open_event(thread, more | _DISABLED | _EXCLUDE_HYPERVISOR, processor)
+    descriptor = _open_event(thread, period_ns, more | _DISABLED | _EXCLUDE_HYPERVISOR, processor)
     if descriptor < 0:
-        descriptor = _open_event(thread, more | _DISABLED | _EXCLUDE_HYPERVISOR | _EXCLUDE_KERNEL, processor)
+        flags = more | _DISABLED | _EXCLUDE_HYPERVISOR | _EXCLUDE_KERNEL
+        descriptor = _open_event(thread, period_ns, flags, processor)
     if descriptor < 0 and ctypes.get_errno() == errno.ESRCH:
         yield None
         return
@@ -133,13 +138,13 @@ def _ring(thread: int, processor: int = -1, more: int = 0) -> Iterator[tuple[int
         os.close(descriptor)
 
 
-def _open_event(thread: int, flags: int, processor: int = -1) -> int:
+def _open_event(thread: int, period_ns: int, flags: int, processor: int) -> int:
     number = _SYSCALL.get(platform.machine())
     if number is None:
         raise NoSampling(f"perf_event_open is not known on {platform.machine()}")
     # The first published layout of perf_event_attr, 64 bytes: type, size, config, period, sample and read format, flags.
     sample = _SAMPLE_IP | _SAMPLE_THREAD
-    attributes = struct.pack("=IIQQQQQIIQ", _SOFTWARE, 64, _TASK_CLOCK, PERIOD_NS, sample, 0, flags, 0, 0, 0)
+    attributes = struct.pack("=IIQQQQQIIQ", _SOFTWARE, 64, _TASK_CLOCK, period_ns, sample, 0, flags, 0, 0, 0)
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
     return int(_libc().syscall(number, buffer, thread, processor, -1, _CLOSE_ON_EXEC))
 

@@ -1,0 +1,69 @@
+"""Program counters as they were seen: over calls that were timed, in every group, and over calls watched afterwards.
+
+Whoever knows when the timing is over could call a library until then and be honest while it is watched. So the
+timed calls themselves are sampled, all runners alike, wherever the kernel's clock events are open: they cost a thousandth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from apps.kernels.jail import freeze as ice
+from apps.kernels.judge import policy
+from apps.kernels.judge.timing import Group
+from apps.kernels.profile.sampling import PERIOD_NS, NoSampling, sampled_by_clock
+
+TIMED_PERIOD_NS = 4 * PERIOD_NS  # in full, where sampling may not be felt
+
+
+@dataclass
+class Seen:
+    """Sampled addresses over some windows, those of the thread that is called apart, and where objects are mapped."""
+
+    work: str
+    addresses: list[int] = field(default_factory=list)
+    caller: list[int] = field(default_factory=list)
+    objects: tuple[tuple[int, int, str], ...] = ()
+    source: str = ""
+    calls: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    period: float = PERIOD_NS / 1e9  # seconds of processor time a sample, where the kernel's clock took them
+
+    def kinds(self, addresses: Iterable[int]) -> dict[str, int]:
+        """Samples by kind of object, OpenMP's own apart: threads that wait there spin, for however long they must wait."""
+        kinds, _ = policy.gather(addresses, self.objects, self.work)
+        return {kind: count for kind, count in kinds.items() if kind != "openmp"}
+
+
+@contextmanager
+def timed_calls(group: Group, into: list[Seen], *, full: bool) -> Iterator[None]:
+    """Sample every runner of a group while it is timed; what was seen of the candidate is added to `into`."""
+    period = TIMED_PERIOD_NS if full else PERIOD_NS
+    runner = group.runners["candidate"]
+    pid = runner.jailed.pid
+    with ExitStack() as stack:
+        try:
+            taken = [stack.enter_context(sampled_by_clock(one.jailed.pid, period)) for one in group.runners.values()]
+        except NoSampling:
+            stack.close()
+            taken = []
+        yield
+    if not taken:
+        return
+    mine = taken[list(group.runners).index("candidate")]
+    times = group.times.get("candidate", [])
+    into.append(
+        Seen(
+            runner.jailed.work_inside,
+            mine.addresses,
+            mine.of_thread(pid),
+            ice.mapped_objects(pid),
+            mine.source,
+            calls=len(times) * group.block,
+            seconds=sum(times) * group.block / 1e6,
+            period=period / 1e9,
+        )
+    )
