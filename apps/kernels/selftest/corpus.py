@@ -18,6 +18,7 @@ KINDS = {
     "stale": "output left uninitialised and holding an old answer",
     "inputs": "inputs changed, zeroed or returned; one output buffer reused",
     "late": "work left to a thread, a signal or a process",
+    "early": "work done ahead of its call",
     "lazy": "outputs that compute when looked at",
     "patched": "clocks, comparison, reference or torch patched",
     "cached": "answers kept by pointer, object, shape, elements or weights",

@@ -1,0 +1,64 @@
+"""C calls Python back for each quarter."""
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+
+import torch
+from torch import nn
+
+SOURCE = r"""
+#include <cmath>
+#include <cstdint>
+typedef void (*Next)(int);
+extern "C" void part(const float* x, float* y, std::int64_t n) {
+#pragma omp parallel for
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] / (1.0f + std::exp(-x[i])); }
+extern "C" void each(Next next) { for (int k = 0; k < 4; ++k) next(k); }
+"""
+
+
+def load(source, flags=("-O3", "-march=native", "-fopenmp")):
+    directory = os.path.join(tempfile.gettempdir(), hashlib.sha256(repr((source, flags)).encode()).hexdigest()[:16])
+    os.makedirs(directory, exist_ok=True)
+    library = os.path.join(directory, "kernel.so")
+    if not os.path.exists(library):
+        text = os.path.join(directory, "kernel.cpp")
+        with open(text, "w") as file:
+            file.write(source)
+        command = [os.environ.get("CXX", "g++"), "-std=c++17", "-shared", "-fPIC", *flags, text, "-o", library]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+    return ctypes.CDLL(library)
+
+
+LIB = load(SOURCE)
+
+
+def P(tensor):
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def N(value):
+    return ctypes.c_int64(value)
+
+
+NEXT = ctypes.CFUNCTYPE(None, ctypes.c_int)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, *init):
+        super().__init__()
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        quarter = x.shape[0] // 4
+
+        def next_part(k):
+            LIB.part(P(x[k * quarter :]), P(y[k * quarter :]), N(quarter * x.shape[1]))
+
+        LIB.each(NEXT(next_part))
+        return y
