@@ -213,3 +213,19 @@ def test_a_self_test_s_table_names_what_is_not_as_expected() -> None:
     text = described([good, bad], 3.0)
     assert "Not as expected\n  stale/ones  the verdict should be incorrect" in text
     assert text.endswith("2 candidates tried in 3 s: 2 dishonest or wrong, 0 honest; 1 not as expected.")
+
+
+@pytest.mark.parametrize(
+    ("words", "lacks"),
+    [
+        (("-m", "apps.kernels", "inspect", "problems/elementwise/softsign.py"), "torch"),
+        (("manage.py", "optimize", "problems/elementwise/softsign.py"), "django"),
+    ],
+)
+def test_a_python_without_the_packages_names_the_one_that_has_them(words: tuple[str, ...], lacks: str) -> None:
+    """`-S` is a Python that finds no installed package."""
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-S", *words], cwd=root, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert f"has no {lacks}" in done.stderr and ".venv/bin/python" in done.stderr
+    assert "Traceback" not in done.stderr

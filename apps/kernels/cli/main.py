@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 
 from apps.kernels.cli import evaluating, hosting, inspecting, selftesting
-from apps.kernels.cli.exit_codes import INTERRUPTED, Ending
+from apps.kernels.cli.exit_codes import BAD_INPUT, INTERRUPTED, Ending
 from apps.kernels.evaluation import Language, Policy, Tier
 from apps.kernels.jail.cell import MODES
 from apps.kernels.jail.isolation import SETTING
@@ -23,6 +24,10 @@ def main(arguments: Sequence[str]) -> int:
     """Do what is asked and give the exit code. Errors go to standard error in a sentence or two."""
     options = _parser().parse_args(arguments)
     run: Callable[[Namespace], int] = options.run
+    if options.command != "host" and find_spec("torch") is None:
+        why = f"{sys.executable} has no torch. Use .venv/bin/python, which `make setup` makes."
+        print(f"{options.command}: {why}", file=sys.stderr)
+        return BAD_INPUT
     try:
         return run(options)
     except Ending as ending:
