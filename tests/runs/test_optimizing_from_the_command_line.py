@@ -75,6 +75,19 @@ def test_no_faster_kernel_is_told_by_the_exit_code(machine: World, problem_file:
     assert "no faster than the reference beyond noise" in out
 
 
+def test_it_starts_from_the_built_in_coders_best(machine: World, problem_file: Path) -> None:
+    assert run_command(str(problem_file), "--iterations", "3")[0] == 0
+    Version.objects.update(author="builtin")
+    assert run_command(str(problem_file), "--iterations", "1", "--builtin-best")[0] == 0
+    assert [(seed["author"], seed["source"]) for seed in Run.objects.latest("id").seeds] == [("builtin", "correct 2.5")]
+
+
+def test_a_kernel_that_the_built_in_coder_can_not_write_is_refused_with_2(machine: World, problem_file: Path) -> None:
+    code, _, complaint = run_command(str(problem_file), "--builtin-best")
+    assert code == 2 and "The built-in coder can't write this kernel" in complaint
+    assert not Run.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -190,13 +190,22 @@ def file_of(version: Version) -> str:
     return f"{version.run.problem.slug}-run{version.run_id}-v{version.number}.py"
 
 
-def command(problem: Problem | None, order: LaunchOrder | None, seeds: Sequence[str] = ()) -> str:
+def judged_seeds(run: Run) -> list[Version]:
+    """What a run started from, as the versions it became; fewer than the run's seeds where some are not judged yet."""
+    sources = {str(seed["source"]).strip() for seed in run.seeds}
+    first = run.versions.filter(iteration=0).select_related("run__problem").order_by("number")
+    return list({text: one for one in first if (text := one.source.strip()) in sources}.values())
+
+
+def command(
+    problem: Problem | None, order: LaunchOrder | None, seeds: Sequence[str] = (), *, builtin_best: bool = False
+) -> str:
     """The same run headless, twins one after the other. The problem's file is downloaded from its page, `seeds` name those of
-    what the run starts from.
+    what the run starts from; the built-in coder's best is found where the command runs.
     """
     if order is not None and order.twins:
         pair = (replace(order, twins=False, profile=profile) for profile in (True, False))
-        return "\n".join(command(problem, one, seeds) for one in pair)
+        return "\n".join(command(problem, one, seeds, builtin_best=builtin_best) for one in pair)
     words = ["python", "manage.py", "optimize", f"{problem.slug}.py" if problem else "PROBLEM.py"]
     if order is not None:
         words += ["--language", order.language, "--policy", order.policy, "--coder", order.coder]
@@ -210,6 +219,7 @@ def command(problem: Problem | None, order: LaunchOrder | None, seeds: Sequence[
         words += ["--tokens", str(order.tokens)] if order.tokens else []
         for file in seeds:
             words += ["--seed", file]
+        words += ["--builtin-best"] if builtin_best else []
         for name, value in sorted(order.overrides.items()):
             words += ["--set", f"{name}={value}"]
     return shlex.join(words)

@@ -187,7 +187,11 @@ def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = 
     checked = form or LaunchForm(_complete(values, device))
     order = checked.order(problem, overrides) if problem and checked.is_valid() else None
     seed = checked.cleaned_data.get("seed") if order else None
-    seeds = [launch_page.file_of(seed)] if seed else []
+    like = _started(values.get("seeds_like"))
+    judged = launch_page.judged_seeds(like) if like else []
+    seed_versions = ([seed] if seed else []) + (judged if order else [])
+    seeds = list(dict.fromkeys(launch_page.file_of(one) for one in seed_versions))
+    best = bool(order and checked.cleaned_data["builtin_best"])
     seeds += [OWN_FILE] if order and values.get("own", "").strip() else []
     models = registry.enabled()
     model = next((one for one in models if one.name == values.get("coder")), None)
@@ -215,9 +219,11 @@ def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = 
         "model": model,
         "estimate": estimates.estimate(problem, device, model, size),
         "room": limits.tightest(Account(None, request.user.pk), timezone.now()) if model else None,
-        "command": launch_page.command(problem, order, seeds),
+        "command": launch_page.command(problem, order, seeds, builtin_best=best),
         "seed_version": seed,
-        "seeds_like": _started(values.get("seeds_like")),
+        "seed_versions": seed_versions,
+        "seeds_like": like,
+        "seeds_missing": like is not None and len(judged) < len(like.seeds),
         "own_file": OWN_FILE,
     }
 

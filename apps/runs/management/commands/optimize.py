@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -71,6 +72,10 @@ class Command(BaseCommand):
             help="a candidate to start from; may be repeated",
         )  # fmt: skip
         parser.add_argument(
+            "--builtin-best", action="store_true",
+            help="start from the built-in coder's best of this problem here too; its first version where it wrote none yet",
+        )  # fmt: skip
+        parser.add_argument(
             "--set", dest="overrides", metavar="NAME=VALUE", action="append", default=[],
             help="another size, such as batch_size=4; may be repeated",
         )  # fmt: skip
@@ -132,7 +137,9 @@ class Command(BaseCommand):
             facts = self._facts(source, overrides, zygote)
             problem, sizing = _rows(options["problem"], source, overrides)
             inprocess.keep_facts(sizing, facts)
-            run, claim = inprocess.begin(self._order(problem, overrides, options), sizing, device)
+            order = replace(self._order(problem, overrides, options), device=str(device))
+            order = seeding.asked(None, order, builtin=options["builtin_best"], text="")
+            run, claim = inprocess.begin(order, sizing, device)
             worker = inprocess.Worker(claim, zygote)
             stopping = _StopOnInterrupt(run)
             worker.start()
