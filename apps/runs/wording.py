@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apps.agents import verifier
 from apps.agents.ports import Advice, CandidateDropped, Holding, RunEnded
 from apps.kernels.evaluation import Evaluation, Outcome, Verdict
 
@@ -33,8 +34,7 @@ def verdict(evaluation: Evaluation) -> str:
     word = evaluation.verdict.value.replace("_", " ")
     if evaluation.verdict is Verdict.CORRECT:
         return word
-    rejected = evaluation.rejections[0] if evaluation.rejections else None
-    why = evaluation.detail or (f"{rejected.rule}: {rejected.detail}" if rejected else evaluation.build.log)
+    why = verifier.reason(evaluation)
     return f"{word}: {line(why)}" if why else word
 
 
