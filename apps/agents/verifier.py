@@ -1,4 +1,5 @@
-"""The Verifier's words: what a judgement said about building and checking, and of an error the part that matters.
+"""The Verifier's words: what a judgement said about building and checking, of an error the part that matters, and
+whether that part explains itself or is worth a model's reading.
 
 The judging itself is the host's (`apps.agents.ports.Evaluator`); here its findings become text that a Coder can repair
 from and a person can read.
@@ -14,6 +15,19 @@ from apps.kernels.evaluation import Evaluation, Trial, Verdict
 LONGEST_ERROR = 40  # lines
 _COMPILER = re.compile(r"\berror:|\bundefined (reference|symbol)\b")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt)\b")
+# Errors that name what is missing, misspelt or misplaced. With its line shown there is nothing left to find out.
+_PLAIN_COMPILER = re.compile(
+    r"error:.*\b(not declared|undeclared|does not name a type|no member named|is not a member of|no such file|"
+    r"redefinition|redeclaration|expected|missing terminating|stray|too (few|many) arguments)\b"
+    r"|\bundefined (reference|symbol)\b",
+    re.IGNORECASE,
+)
+_PLAIN_RAISED = re.compile(
+    r"^(SyntaxError|IndentationError|TabError|NameError|UnboundLocalError|ImportError|ModuleNotFoundError|AttributeError)\b"
+)
+_IN_CANDIDATE = re.compile(r"\bcandidate\.py\b.*\d|\bline \d+")
+# What the judge says of outputs and buffers of another make; each says what is there and what the reference has.
+OTHER_MAKE = ("its outputs are named ", "it returns ", "its output has ", "its output is ", "it has no buffer ")
 _NOISE = re.compile(r"^\s*(In file included from|from .*:\d+[,:]|compilation terminated)|\bwarning:|\bnote: candidate")
 _TEMPORARY = re.compile(r"(/[\w.+-]+)+/([\w.+-]+\.(?:cpp|cc|cu|h|hpp|py|so|o))\b")
 
@@ -54,13 +68,34 @@ def report(evaluation: Evaluation) -> str:
     if len(failed) > 5:
         parts.append(f"... and {len(failed) - 5} more checks failed.")
     if evaluation.verdict is not Verdict.CORRECT:
-        parts.append(error_that_matters(evaluation.build.log if _is_build(evaluation) else evaluation.detail))
+        parts.append(_error_of(evaluation))
     parts += [f"Specialised: {row.name}. {row.detail}" for row in evaluation.robustness if row.specialised]
     if evaluation.library_calls:
         parts.append("Library calls: " + ", ".join(evaluation.library_calls))
     if evaluation.build.seconds is not None:
         parts.append(f"Build {evaluation.build.seconds:.2f} s, judgement {evaluation.seconds:.2f} s.")
     return "\n".join(part for part in parts if part)
+
+
+def explained(evaluation: Evaluation) -> bool:
+    """Whether the judge's own words already say what is wrong and where, so that nobody need read more out of them.
+
+    So it is where every rule broken names its line, every error of the compiler names what is missing or misplaced, an
+    interpreter's error does so at a line of the candidate, or outputs are of another shape or type than the reference's.
+    Wrong numbers, crashes, and a compiler's types and templates leave the cause open.
+    """
+    if evaluation.rejections:
+        return all(rejection.where.startswith("line ") for rejection in evaluation.rejections)
+    if evaluation.verdict is Verdict.INCORRECT:
+        return evaluation.detail.startswith(OTHER_MAKE)
+    lines = _error_of(evaluation).splitlines()
+    if faults := [line for line in lines if _COMPILER.search(line)]:
+        return all(_PLAIN_COMPILER.search(line) for line in faults)
+    return any(map(_PLAIN_RAISED.search, lines)) and any(map(_IN_CANDIDATE.search, lines))
+
+
+def _error_of(evaluation: Evaluation) -> str:
+    return error_that_matters(evaluation.build.log if _is_build(evaluation) else evaluation.detail)
 
 
 def error_that_matters(log: str, lines: int = LONGEST_ERROR) -> str:
