@@ -32,7 +32,9 @@ def proposal_chip(proposal: Proposal, tally: Tally | None = None) -> Chip:
     chip = _OPEN[Standing(proposal.standing)]
     if tally is None or tally.standing is not Standing.WAITING:
         return chip
-    return Chip(f"{len(tally.approvals)} of {tally.needed} approval{'s' if tally.needed != 1 else ''}", chip.sign, chip.tone)
+    return Chip(
+        f"{len(tally.approvals)} of {tally.needed} approval{'s' if tally.needed != 1 else ''}", chip.sign, chip.tone
+    )
 
 
 def kernel_chip(kernel: AcceptedKernel) -> Chip:
