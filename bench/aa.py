@@ -13,6 +13,7 @@ margins are taken; every full judgement of a candidate adds to it as well.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import random
@@ -47,16 +48,15 @@ def main() -> int:
         f"{'problem':32} {'#':>2} {'kind':>13} {'ms':>9} {'ratio':>8} {'99.9% interval':>20} {'outcome':>13} {'s':>5}"
     )
     with Zygote() as zygote:
-        for name, source in problems:
-            for number in range(options.judgements):
-                key = f"{name}#{number}"
-                if key not in kept:
-                    if time.monotonic() - started > options.seconds:
-                        print(f"stopped after {options.seconds} s; start again to go on")
-                        return _sum_up(kept, options.calibrate)
-                    kept[key] = {"problem": name, **_judge(source, zygote)}
-                    _write(options.out, kept)
-                _print(name, number, kept[key])
+        for number, (name, source) in itertools.product(range(options.judgements), problems):
+            key = f"{name}#{number}"
+            if key not in kept:
+                if time.monotonic() - started > options.seconds:
+                    print(f"stopped after {options.seconds} s; start again to go on")
+                    return _sum_up(kept, options.calibrate)
+                kept[key] = {"problem": name, **_judge(source, zygote)}
+                _write(options.out, kept)
+            _print(name, number, kept[key])
     return _sum_up(kept, options.calibrate)
 
 

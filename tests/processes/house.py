@@ -57,7 +57,7 @@ class House:
         self.environment = inherited | SECRETS | {"PRAGMA_VAR": str(var), "PRAGMA_PORT": str(port)}
         self.environment |= {"PRAGMA_LOCKS": str(var), "PYTHONPATH": str(ROOT), "PRAGMA_STATION": "here"}
 
-    def command(self, *words: str, seconds: float = 60) -> str:
+    def command(self, *words: str, seconds: float = 120) -> str:
         """What `python WORDS` says in this installation."""
         done = subprocess.run(
             [sys.executable, *words],
@@ -65,7 +65,7 @@ class House:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=seconds,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
