@@ -5,6 +5,8 @@ The measuring itself is the host's; here an `Evaluation` becomes what the Conduc
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from apps.kernels.evaluation import Evaluation, Metric, Profile, Roofline, SpeedUp, Time, Verdict
 from apps.kernels.machine import mix_in_words
 from apps.kernels.profile.names import unit_for
@@ -13,6 +15,12 @@ from apps.kernels.profile.names import unit_for
 # it comes of pairs, so that a machine that got slower in between disturbs both sides alike.
 TIME = "time"
 TIME_OVER_REFERENCE = "time_over_reference"
+# The same for whoever computes it: the problem's work, and this machine's roofs for it.
+_ROOFS = frozenset({"memory_roof", "plain_store_roof", "arithmetic_peak"})
+OF_THE_PROBLEM = _ROOFS | {
+    "compulsory_bytes", "read_bytes", "written_bytes", "flops", "intensity", "ridge", "streaming_gain",
+}  # fmt: skip
+OF_REFERENCE = "reference_"  # begins the names of what was counted of the reference
 _BYTES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -24,6 +32,54 @@ def metrics(evaluation: Evaluation) -> dict[str, Metric]:
     if evaluation.speedup:
         named[TIME_OVER_REFERENCE] = Metric(TIME_OVER_REFERENCE, 1.0 / evaluation.speedup, "ratio", "timing")
     return named
+
+
+def reference_metrics(evaluation: Evaluation) -> dict[str, Metric]:
+    """The reference's own figures beside those of `metrics`, by the same names; nothing where it was not timed.
+
+    Time and operations are measured. Rates and shares are what the problem's bytes and FLOPs come to in its time, as they are
+    for the candidate: what PyTorch moves beyond them makes its share smaller.
+    """
+    if evaluation.timing.reference is None:
+        return {}
+    milliseconds = evaluation.timing.reference.median_ms
+    known = {metric.name: metric.value for metric in evaluation.profile.metrics}
+    named = {
+        TIME: Metric(TIME, milliseconds, "ms", "timing"),
+        TIME_OVER_REFERENCE: Metric(TIME_OVER_REFERENCE, 1.0, "ratio", "timing"),
+    }
+    for metric in evaluation.profile.metrics:
+        if metric.name in OF_THE_PROBLEM:
+            named[metric.name] = metric
+        elif metric.name.startswith(OF_REFERENCE):
+            own = metric.name.removeprefix(OF_REFERENCE)
+            named[own] = replace(metric, name=own)
+        elif (value := _derived(metric.name, known, milliseconds / 1e3)) is not None:
+            named[metric.name] = replace(metric, value=value)
+    return named
+
+
+def _derived(name: str, known: dict[str, float], seconds: float) -> float | None:
+    """A figure that follows from the time of a call, the problem's work and the roofs; None for any other."""
+    if name.startswith("share_of_") and not known.keys() >= _ROOFS:
+        return None
+    bandwidth, arithmetic = (known.get(work, 0.0) / seconds / 1e9 for work in ("compulsory_bytes", "flops"))
+    match name:
+        case "call_us":
+            return 1e6 * seconds
+        case "achieved_bandwidth":
+            return bandwidth
+        case "achieved_arithmetic":
+            return arithmetic
+        case "share_of_memory_roof":
+            return bandwidth / known["memory_roof"]
+        case "share_of_plain_store_roof":
+            return bandwidth / known["plain_store_roof"]
+        case "share_of_arithmetic_peak":
+            return arithmetic / known["arithmetic_peak"]
+        case "share_of_roof":
+            return max(bandwidth / known["memory_roof"], arithmetic / known["arithmetic_peak"])
+    return None
 
 
 def summary(evaluation: Evaluation) -> str:

@@ -115,17 +115,26 @@ def given(advices: Sequence[Advice]) -> str:
     )
 
 
-def metrics(now: Attempt, reference: Attempt | None, explained: dict[str, Explained]) -> str:
-    """The best version's figures beside those of the version before it, with what is normal here."""
-    mine = profiler.metrics(now.evaluation)
-    before = profiler.metrics(reference.evaluation) if reference is not None else {}
-    beside = f" v{reference.number} |" if reference is not None else ""
-    lines = [f"| metric | v{now.number} |{beside} meaning | normal |", "|---|---|---|---|" + ("---|" if beside else "")]
-    for name, metric in mine.items():
+def metrics(best: Attempt, parent: Attempt | None, explained: dict[str, Explained]) -> str:
+    """PyTorch's figures, the best version's and those of the version it came from side by side, with what is normal here."""
+    mine = profiler.metrics(best.evaluation)
+    columns = {f"v{best.number}": mine}
+    if reference := profiler.reference_metrics(best.evaluation):
+        columns = {"PyTorch": reference} | columns
+    if parent is not None:
+        columns[f"v{parent.number}"] = profiler.metrics(parent.evaluation)
+    in_its_column = {profiler.OF_REFERENCE + name for name in reference if name in mine}
+    lines = [_row("metric", *columns, "meaning", "normal"), "|---" * (len(columns) + 3) + "|"]
+    for name in mine:
+        if name in in_its_column:
+            continue
         words = explained.get(name, Explained("", ""))
-        was = f" {_raw(before[name]) if name in before else ''} |" if reference is not None else ""
-        lines.append(f"| {name} | {_raw(metric)} |{was} {words.meaning} | {words.normal} |")
+        lines.append(_row(name, *(_raw(side.get(name)) for side in columns.values()), words.meaning, words.normal))
     return "\n".join(lines) + "\n"
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def found(bottleneck: Bottleneck | None) -> str:
@@ -135,9 +144,9 @@ def found(bottleneck: Bottleneck | None) -> str:
     return f"\nA fixed table of thresholds reads this as: {bottleneck.name}. {bottleneck.explanation}\n"
 
 
-def _raw(metric: Metric) -> str:
-    """A figure as evidence and predictions speak of it: shares from 0 to 1, bytes as they are."""
-    return f"{metric.value:.5g} {metric.unit}"
+def _raw(metric: Metric | None) -> str:
+    """A figure as evidence and predictions speak of it: shares from 0 to 1, bytes as they are; a dash for none."""
+    return f"{metric.value:.5g} {metric.unit}".rstrip() if metric is not None else "-"
 
 
 def _tensor(one: TensorFact) -> str:
