@@ -53,12 +53,11 @@ def when(context: dict[str, Any], at: datetime | None, style: str = "relative") 
     person = getattr(context.get("request"), "user", None)
     zone = format_html(' time-zone="{}"', person.time_zone) if isinstance(person, Person) and person.time_zone else ""
     exact = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    moment = at.isoformat(timespec="milliseconds")  # ECMAScript's dates know no more digits
     if style == "clock":
-        return format_html(
-            '<time datetime="{}"{} data-clock>{}</time>', at.isoformat(), zone, f"{at.astimezone(UTC):%H:%M:%S}"
-        )
+        return format_html('<time datetime="{}"{} data-clock>{}</time>', moment, zone, f"{at.astimezone(UTC):%H:%M:%S}")
     return format_html(
-        '<relative-time datetime="{}" tense="past" format="{}"{}>{}</relative-time>', at.isoformat(), style, zone, exact
+        '<relative-time datetime="{}" tense="past" format="{}"{}>{}</relative-time>', moment, style, zone, exact
     )
 
 
