@@ -48,6 +48,7 @@ def pictures(world: dict[str, Any]) -> list[Picture]:
         Picture("run", f"/runs/{live}/"),
         Picture("run-split", f"/runs/{live}/?v=3&against=1&view=split"),
         Picture("run-log", f"/runs/{live}/?tab=log"),
+        Picture("run-lineage", f"/runs/{live}/?tab=lineage"),
         Picture("run-done", f"/runs/{done}/?v=4&tab=code"),
         Picture("run-failed", f"/runs/{done + 1}/"),
         Picture("steer", f"/runs/{live}/", click='[data-open="steer"]'),

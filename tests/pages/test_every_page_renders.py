@@ -24,6 +24,7 @@ FULL = (
     "/runs/{live}/?tab=code&v=2",
     "/runs/{live}/?tab=checks",
     "/runs/{live}/?tab=build",
+    "/runs/{live}/?tab=lineage",
     "/runs/{live}/?v=3&against=reference&view=split",
     "/runs/{live}/part/head/",
     "/runs/{live}/part/progress/",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -72,6 +74,40 @@ def test_the_family_of_a_version_deep_in_a_long_chain() -> None:
     assert found.left_out == 1500 - len(numbers) and max(one.indent for one in found.tree) == lineage.DEEPEST
     short = lineage.lineage(versions[: lineage.WHOLE], versions[3].version)
     assert len(short.tree) == lineage.WHOLE and short.left_out == 0
+
+
+@pytest.fixture
+def long_run(run: Run) -> Run:
+    """A run of 500 versions, each of which came of the one before it."""
+    made = Version.objects.bulk_create(
+        Version(run=run, number=number, iteration=number, source="x", summary="tiles") for number in range(1, 501)
+    )
+    measured = Measurement.objects.bulk_create(
+        Measurement(version=one, device=run.device, tier="quick", verdict="correct", speedup=1.5, evaluation={})
+        for one in made
+    )
+    for one, parent, measurement in zip(made, [None, *made], measured, strict=False):
+        one.parent, one.measurement = parent, measurement
+    Version.objects.bulk_update(made, ["parent", "measurement"])
+    return run
+
+
+def test_the_tree_on_the_page_of_a_run_is_that_of_the_version_looked_at(long_run: Run) -> None:
+    client = Client()
+    client.force_login(long_run.owner)
+    answer = client.get(f"/runs/{long_run.pk}/part/work/?tab=lineage&v=400")
+    found = [int(number) for number in re.findall(r"data-row-link>v(\d+)<", answer.content.decode())]
+    assert found[0] == 1 and found[-2:] == [400, 401] and len(found) < lineage.WHOLE
+    assert (
+        "485 other versions" in answer.content.decode()
+        and "?tab=lineage&amp;v=401#part-work" in answer.content.decode()
+    )
+    assert len(answer.content) < 40_000
+    Version.objects.filter(run=long_run, number__gt=4).update(parent=None)
+    Version.objects.filter(run=long_run, number__gt=4).delete()
+    page = client.get(f"/runs/{long_run.pk}/part/work/?tab=lineage").content.decode()
+    assert re.findall(r"data-row-link>v(\d+)<", page) == ["1", "2", "3", "4"]
+    assert 'hx-trigger="run-work from:body"' in page  # as every structured part: fetched again when a version is judged
 
 
 def test_a_menu_names_those_that_led_the_newest_and_the_neighbours() -> None:

@@ -18,7 +18,7 @@ from apps.people.models import Person
 from apps.people.permissions import Action
 from apps.runs import annotating, steering
 from apps.runs.models import Run
-from apps.runs.presentation import advice, charts, log, metrics, picking, reasoning, run_page, timeline, twins
+from apps.runs.presentation import advice, charts, lineage, log, metrics, picking, reasoning, run_page, timeline, twins
 from apps.runs.presentation.code import code_lines
 from apps.runs.presentation.diffs import diff
 from apps.runs.presentation.measured import Measured, all_measured, load
@@ -27,7 +27,14 @@ from apps.runs.transcripts.importing import imported
 from apps.runs.views.asking import person_who_may
 from apps.runs.views.streaming import Streamed
 
-TABS = (("diff", "Diff"), ("code", "Code"), ("checks", "Checks"), ("build", "Build"), ("log", "Log"))
+TABS = (
+    ("diff", "Diff"),
+    ("code", "Code"),
+    ("checks", "Checks"),
+    ("build", "Build"),
+    ("lineage", "Lineage"),
+    ("log", "Log"),
+)
 
 
 def run(request: HttpRequest, pk: int) -> HttpResponse:
@@ -192,6 +199,8 @@ def _work(seen: _Seen) -> dict[str, Any]:
     if pair is None or tab in ("checks", "build"):
         return context
     current = pair.current
+    if tab == "lineage":
+        return context | {"lineage": lineage.lineage(seen.versions, current.version)}
     if tab == "code":
         remarks = current.evaluation.profile.remarks if current.evaluation else ()
         return context | {"code": code_lines(current.version.source, remarks)}
