@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -62,6 +63,10 @@ def test_the_best_is_kept_and_the_key_is_nowhere(
     assert {"correct", "build_failed", "rejected"} <= set(verdicts)
     assert {version.author for version in Version.objects.filter(run=run)} == {"scripted"}
     assert all(request.headers["authorization"] == f"Bearer {KEY}" for request in server.script.requests)
+    reading = Call.objects.get(run=run.pk, agent="verifier")  # of the wrong answer: paid for as any call
+    assert (reading.step, reading.tokens_in, reading.tokens_out) == ("5.0.diagnose.0", 100, 50)
+    said = run.events.get(kind="step_ended", step=reading.step)
+    assert (said.agent, "The last block is not masked." in said.text) == ("verifier", True)
 
     client.force_login(admin)
     kept = everything_kept(run, model, client, messages, caplog.text)
@@ -116,9 +121,11 @@ def test_a_limit_ends_the_run_with_its_best_and_says_whose(
     server.script.play_by(by_what_is_asked)
     run = work(ordered(problem, person, iterations=9, tokens=4500))
     assert run.state == RunState.FINISHED
-    assert "The run's limit of 4,500 tokens leaves 4," in run.reason
+    assert re.match(
+        r"The run's limit of 4,500 tokens leaves \d,\d{3}, and this call of scripted could take", run.reason
+    )
     assert run.result is not None
-    Limits.objects.update(person_month_usd=Decimal("0.30"))  # less than one call's largest cost
+    Limits.objects.update(person_month_usd=Decimal("0.01"))  # less than one call's largest cost
     poor = work(ordered(problem, person, iterations=9))
     assert "Ada Moss's limit for" in poor.reason
     assert not Call.objects.filter(run=poor.pk).exists()

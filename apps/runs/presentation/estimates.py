@@ -111,7 +111,7 @@ def _money(problem: Problem | None, model: LanguageModel | None, size: Size) -> 
         return "unknown", why
     return _bounded("up to", float(call) * _CALLS * size.turns, size), (
         f"price and context: {_CALLS * size.turns} calls of at most {context - answer:,} tokens in and {answer:,} out, "
-        f"{figures.money(call)} each; repairs come on top, and most calls are far shorter"
+        f"{figures.money(call)} each; repairs and the reading of failures come on top, and most calls are far shorter"
     )
 
 

@@ -17,7 +17,7 @@ _THOUGHT = re.compile(r"<think(?:ing)?>(.*?)(?:</think(?:ing)?>|\Z)", re.DOTALL)
 KEPT = 80  # finished steps a page starts with; all of them are in the log
 _LANES = (
     (Agent.CODER, "Coder", "writes and repairs"),
-    (Agent.VERIFIER, "Verifier", "builds and checks"),
+    (Agent.VERIFIER, "Verifier", "builds, checks and reads failures"),
     (Agent.PROFILER, "Profiler", "times and reads metrics"),
     (Agent.CONDUCTOR, "Conductor", "reasons and advises"),
 )
