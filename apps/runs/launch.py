@@ -237,12 +237,18 @@ def check_money(person: Person | None, order: LaunchOrder) -> None:
             raise LaunchRefused(f"{room.whose} of {limits.dollars(room.limit)} is used up. {room.remedy}", "coder")
 
 
-def _device(name: str, language: Language) -> Device:
+def device_named(name: str) -> Device:
+    """The device HOST/DEVICE. Raises `LaunchRefused` with those that are there."""
     host_name, _, device_name = name.partition("/")
     device = Device.objects.select_related("host").filter(host__name=host_name, name=device_name, retired=False).first()
     if device is None:
         there = ", ".join(str(one) for one in Device.objects.select_related("host").filter(retired=False)) or "none yet"
         raise LaunchRefused(f"There is no device {name!r}. Devices: {there}.", "device")
+    return device
+
+
+def _device(name: str, language: Language) -> Device:
+    device = device_named(name)
     if refusal := why_not(device, language):
         raise LaunchRefused(refusal, "device" if language.value in device.languages else "language")
     return device

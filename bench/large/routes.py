@@ -124,6 +124,7 @@ ADDRESSES: dict[str, tuple[str, ...]] = {
     ),
     "api-evaluation-detail": ("/api/v1/evaluations/{evaluation}/",),
     "api-compare-list": ("/api/v1/compare/?a={v}.1&b={v}.{best}",),
+    "api-compare-versions": ("/api/v1/compare/versions/?v={v}.1,{v}.3,{v}.4&v={v}.{best}",),
     # reviews
     "reviews": ("/reviews/", "/reviews/?tab=waiting", "/reviews/?tab=mine", "/reviews/?tab=closed&page=9"),
     "propose": ("/reviews/new/?version={v}.{best}",),

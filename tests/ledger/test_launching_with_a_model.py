@@ -131,6 +131,50 @@ def test_an_estimate_says_whether_it_rests_on_runs_or_on_the_price(
     assert "none (built-in)" in estimate(signed_in, coder="builtin")
 
 
+def estimate_over_rest(client: Client, **changes: Any) -> Any:
+    body = {"problem": "soft-sign", "device": "here/cpu", "coder": "scripted"} | changes
+    return client.post("/api/v1/runs/estimate/", body, content_type="application/json")
+
+
+def test_rest_says_what_a_launch_would_take(
+    signed_in: Client, model: LanguageModel, problem: Problem, make_run: MakeRun
+) -> None:
+    first = estimate_over_rest(signed_in).json()
+    assert (first["seconds"], first["time"], first["money"], first["limit"]) == (
+        None,
+        "no time limit",
+        "up to $6.14",
+        None,
+    )
+    assert first["money_usd"] == pytest.approx(6.144)
+    ended = timezone.now()
+    make_run(
+        coder="scripted", state=RunState.FINISHED, iteration=2, cost_usd="0.20", tokens_out=10,
+        started_at=ended - timedelta(seconds=60), finished_at=ended,
+    )  # fmt: skip
+    Limits.objects.update_or_create(pk=1, defaults={"person_month_usd": 5})
+    later = estimate_over_rest(signed_in).json()
+    assert (later["seconds"], later["money_usd"]) == (pytest.approx(240), pytest.approx(0.8))
+    assert "1 run of this problem here" in later["time_basis"] and "1 run of this problem" in later["money_basis"]
+    assert (later["limit"]["limit_usd"], later["limit"]["left_usd"]) == ("5.000000", "5.000000")
+    bounded = estimate_over_rest(signed_in, seconds=120, money_usd="0.5", twins=True).json()
+    assert (bounded["seconds"], bounded["money_usd"]) == (pytest.approx(240), pytest.approx(1.0))
+    own = estimate_over_rest(signed_in, coder="builtin").json()
+    assert (own["money_usd"], own["limit"], own["money"]) == (0, None, "none (built-in)")
+    assert Run.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"coder": "other"}, "coder"), ({"device": "no/cpu"}, "device"), ({"iterations": 0}, "iterations")],
+)
+def test_rest_estimates_nothing_that_could_not_be_launched(
+    signed_in: Client, model: LanguageModel, problem: Problem, device: Device, changes: dict[str, Any], field: str
+) -> None:
+    answer = estimate_over_rest(signed_in, **changes)
+    assert (answer.status_code, answer.json()["field"]) == (400, field)
+
+
 def test_a_price_nobody_knows_is_unknown_in_the_estimate(
     signed_in: Client, make_model: MakeModel, problem: Problem, device: Device
 ) -> None:

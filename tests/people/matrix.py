@@ -182,6 +182,7 @@ RUNS = (
     Row("api-run-list", GET, EVERYBODY),
     Row("api-run-list", POST, ENGINEERS, body={"problem": "{slug}", "device": "{device}"}),
     Row("api-run-take-in", POST, ENGINEERS),
+    Row("api-run-estimate", POST, ENGINEERS, body={"problem": "{slug}", "device": "{device}"}),
     Row("api-run-detail", GET, EVERYBODY, RUN),
     Row("api-run-detail", PATCH, ENGINEERS, RUN, {"notes": "x"}),
     Row("api-run-events", GET, EVERYBODY, RUN, query="after=3"),
@@ -201,6 +202,7 @@ RUNS = (
     Row("api-evaluation-list", GET, EVERYBODY),
     Row("api-evaluation-detail", GET, EVERYBODY, {"pk": "{measurement}"}),
     Row("api-compare-list", GET, EVERYBODY, query="b={run}.2"),
+    Row("api-compare-versions", GET, EVERYBODY, query="v={run}.1,{run}.2"),
 )
 DIGEST = {"digest": "{digest}", "text": "why not"}
 REVIEWS = (

@@ -11,7 +11,8 @@ from django.test import Client
 
 from apps.hosts.models import Fault, Host, Job
 from apps.people.models import AuditEntry
-from tests.pages import scenes
+from apps.runs.models import Version
+from tests.pages import factories, scenes
 
 
 @pytest.fixture
@@ -71,6 +72,37 @@ def test_what_can_not_be_compared_says_which_side(ada: Client, world: dict[str, 
     assert answer.json()["field"] == field
 
 
+def test_several_versions_are_compared_with_the_first(ada: Client, world: dict[str, Any]) -> None:
+    run, live = world["done"].pk, world["live"].pk
+    told = ada.get(f"/api/v1/compare/versions/?v={run}.1,{run}.2&v={run}.4&v={live}.4").json()
+    assert told["problem"] == "softsign"
+    assert [one["key"] for one in told["versions"]] == [f"{run}.1", f"{run}.2", f"{run}.4", f"{live}.4"]
+    assert told["versions"][0]["against_first"] == "" != told["versions"][2]["against_first"]
+    pair = ada.get(f"/api/v1/compare/?a={run}.1&b={run}.4").json()
+    time, two = (next(one for one in many["metrics"] if one["name"] == "time") for many in (told, pair))
+    assert (time["unit"], time["better"]) == (two["unit"], two["better"])
+    assert time["values"][0] == {"value": two["a"], "change": None, "beyond_noise": None}
+    assert time["values"][2] == {"value": two["b"], "change": two["change"], "beyond_noise": two["beyond_noise"]}
+    assert all(len(one["values"]) == 4 for one in told["metrics"] + told["environment"])
+
+
+@pytest.mark.parametrize("query", ["", "v={run}.1", "v={run}.1,{run}.99", "v={run}.1&v=x", "many"])
+def test_several_that_can_not_be_compared_are_refused(ada: Client, world: dict[str, Any], query: str) -> None:
+    run = world["done"].pk
+    many = "v=" + ",".join(f"{run}.{number}" for number in range(1, 14))
+    answer = ada.get(f"/api/v1/compare/versions/?{many if query == 'many' else query.format(run=run)}")
+    assert (answer.status_code, answer.json().get("field")) == (400, "v")
+
+
+def test_versions_of_different_problems_are_not_compared(ada: Client, world: dict[str, Any]) -> None:
+    done = world["done"]
+    sizing = factories.SizingFactory.create(problem__slug="another", problem__source="another = 1")
+    run = factories.RunFactory.create(state="finished", sizing=sizing, device=done.device, owner=done.owner)
+    other = Version.objects.create(run=run, number=1, iteration=1, source="x")
+    answer = ada.get(f"/api/v1/compare/versions/?v={done.pk}.1,{other.run_id}.1")
+    assert f"{other.run_id}.1 solves another problem than {done.pk}.1" in answer.json()["message"]
+
+
 def test_tags_and_notes_are_written_and_found(ada: Client, world: dict[str, Any]) -> None:
     address = f"/api/v1/runs/{world['done'].pk}/"
     told = ada.patch(address, {"tags": ["Wide", "baseline"], "notes": "why"}, content_type="application/json").json()
@@ -108,7 +140,8 @@ def test_whoever_sends_nothing_is_told_what_to_send(db: None) -> None:
 
 def test_the_description_names_every_route_and_both_ways_in(ada: Client) -> None:
     schema = ada.get("/api/schema/?format=json").json()
-    for address in ("/api/v1/evaluations/{id}/", "/api/v1/compare/", "/api/v1/hosts/{name}/drain/", "/api/v1/audit/",
+    for address in ("/api/v1/evaluations/{id}/", "/api/v1/compare/",
+                    "/api/v1/compare/versions/", "/api/v1/runs/estimate/", "/api/v1/hosts/{name}/drain/", "/api/v1/audit/",
                     "/api/v1/tokens/", "/api/v1/notices/", "/api/v1/runs/{id}/events/"):  # fmt: skip
         assert address in schema["paths"]
     assert schema["components"]["securitySchemes"]["token"]["scheme"] == "bearer"

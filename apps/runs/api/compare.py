@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.http import Http404
 from drf_spectacular.helpers import forced_singular_serializer
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,8 +21,10 @@ from apps.people.api.asking import AskingViews
 from apps.people.api.errors import Complaint
 from apps.people.refusals import Refused
 from apps.runs.models import Version
-from apps.runs.presentation import comparison, extensions, metrics
+from apps.runs.presentation import comparison, extensions, metrics, versions_table
 from apps.runs.presentation.comparison import Side
+from apps.runs.presentation.measured import Measured
+from apps.runs.presentation.versions_table import Column
 
 
 class ComparedSide(serializers.Serializer[Any]):
@@ -73,6 +77,45 @@ class Comparison(serializers.Serializer[Any]):
     diff = serializers.CharField()
 
 
+class ComparedVersion(ComparedSide):
+    """One of several versions; `against_first` says how it stands in time against the first, empty for that one."""
+
+    against_first = serializers.CharField(allow_blank=True)
+
+
+class ValueOfMany(serializers.Serializer[Any]):
+    """A metric of one version; `change` is over the first one's, and null with `beyond_noise` where there are no two values."""
+
+    value = serializers.FloatField(allow_null=True)
+    change = serializers.FloatField(allow_null=True)
+    beyond_noise = serializers.BooleanField(allow_null=True)
+
+
+class MetricOfMany(serializers.Serializer[Any]):
+    """One metric of several versions, in their order. `better` is more, less or null."""
+
+    name = serializers.CharField()
+    unit = serializers.CharField()
+    better = serializers.CharField(allow_null=True)
+    values = ValueOfMany(many=True)
+
+
+class CircumstanceOfMany(serializers.Serializer[Any]):
+    """One circumstance in which several versions were measured, as pages say it."""
+
+    name = serializers.CharField()
+    values = serializers.ListField(child=serializers.CharField())
+
+
+class ComparisonOfMany(serializers.Serializer[Any]):
+    """Several versions of a problem, each held against the first; `environment` is what differs between any two."""
+
+    problem = serializers.CharField()
+    versions = ComparedVersion(many=True)
+    metrics = MetricOfMany(many=True)
+    environment = CircumstanceOfMany(many=True)
+
+
 _WAYS = ("parent", "best", comparison.REFERENCE)
 
 
@@ -112,6 +155,57 @@ class CompareViews(AskingViews):
             raise Refused("Two versions are compared that solve the same problem; these don't.", "a")
         return Response(Comparison(_compared(comparison.side(other, anchor), comparison.side(anchor, anchor))).data)
 
+    @extend_schema(
+        responses={200: forced_singular_serializer(ComparisonOfMany), 400: Complaint},
+        parameters=[
+            OpenApiParameter(
+                "v", str, many=True, required=True, description="RUN.NUMBER, two to twelve: repeated, or with commas"
+            )
+        ],
+    )
+    @action(detail=False, methods=["get"])
+    def versions(self, request: Request) -> Response:
+        """How two to twelve versions of one problem compare with the first of them."""
+        named = [key.strip() for part in request.query_params.getlist("v") for key in part.split(",")]
+        keys = list(dict.fromkeys(filter(None, named)))
+        if not 2 <= len(keys) <= versions_table.MOST:
+            raise Refused(f"Name two to {versions_table.MOST} versions, each as RUN.NUMBER.", "v")
+        shown = versions_table.columns(keys)
+        there = {column.key for column in shown}
+        for key in keys:
+            if key not in there:
+                why = f"solves another problem than {keys[0]}" if comparison.find(key) else "is not there"
+                raise Refused(f"Versions of one problem are compared, each as RUN.NUMBER; {key} {why}.", "v")
+        return Response(ComparisonOfMany(_of_many(shown)).data)
+
+
+def _of_many(shown: Sequence[Column]) -> dict[str, Any]:
+    evaluations = [column.measured.evaluation for column in shown]
+    told = [{row["name"]: row for row in _metrics(evaluations[0], one)} for one in evaluations]
+    return {
+        "problem": shown[0].measured.version.run.problem.slug,
+        "versions": [
+            {**_figures(column.key, column.name, column.measured), "against_first": column.against_first}
+            for column in shown
+        ],
+        "metrics": [_metric_of_many(name, told) for name in dict.fromkeys(name for rows in told for name in rows)],
+        "environment": [
+            {"name": row.label, "values": [cell.value for cell in row.cells]}
+            for row in versions_table.environment_of(shown)
+        ],
+    }
+
+
+def _metric_of_many(name: str, told: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    first = next(rows[name] for rows in told if name in rows)
+    values = []
+    for place, rows in enumerate(told):
+        row = rows.get(name, {})
+        held = row if place else {}
+        one = {"value": row.get("b"), "change": held.get("change"), "beyond_noise": held.get("beyond_noise")}
+        values.append(one)
+    return {"name": name, "unit": first["unit"], "better": first["better"], "values": values}
+
 
 def _compared(left: Side, right: Side) -> dict[str, Any]:
     problem = right.measured.version.run.problem if right.measured else None
@@ -141,9 +235,13 @@ def _environment(left: Side, right: Side) -> list[dict[str, Any]]:
 
 
 def _side(side: Side) -> dict[str, Any]:
-    row = side.measured.measurement if side.measured else None
-    figures = {name: getattr(row, name, None) for name in ("verdict", "speedup", "speedup_low", "speedup_high")}
-    return {"key": side.key, "name": side.name, **figures}
+    return _figures(side.key, side.name, side.measured)
+
+
+def _figures(key: str, name: str, measured: Measured | None) -> dict[str, Any]:
+    row = measured.measurement if measured else None
+    figures = {column: getattr(row, column, None) for column in ("verdict", "speedup", "speedup_low", "speedup_high")}
+    return {"key": key, "name": name, **figures}
 
 
 def _metrics(before: Evaluation | None, after: Evaluation | None) -> list[dict[str, Any]]:

@@ -130,6 +130,14 @@ class SeedSerializer(serializers.Serializer[Any]):
     author = serializers.CharField(max_length=120, default="a person")
 
 
+class RoomSerializer(serializers.Serializer[Any]):
+    """A limit of money: whose it is in words, its dollars, and what is left of it."""
+
+    whose = serializers.CharField()
+    limit_usd = serializers.DecimalField(12, 6, source="limit")
+    left_usd = serializers.DecimalField(12, 6, source="left")
+
+
 class NewRun(serializers.Serializer[Any]):
     """A run to launch. `device` is HOST/DEVICE; `twins` launches the same with the profile off beside it; `builtin_best`
     starts it from the built-in coder's best of this problem too."""
@@ -160,6 +168,20 @@ class NewRun(serializers.Serializer[Any]):
         data.pop("builtin_best")
         data["temperatures"] = tuple(data["temperatures"])
         return LaunchOrder(**data, seeds=seeds)
+
+
+class EstimateSerializer(serializers.Serializer[Any]):
+    """What a run would take, twin included. `seconds` and `money_usd` are the figures, null where nothing is known; `time` and
+    `money` say them in words, each with what it rests on. `limit` is the limit of money that leaves least, null without one.
+    """
+
+    seconds = serializers.FloatField(allow_null=True)
+    money_usd = serializers.FloatField(allow_null=True)
+    time = serializers.CharField()
+    time_basis = serializers.CharField()
+    money = serializers.CharField()
+    money_basis = serializers.CharField(allow_blank=True)
+    limit = RoomSerializer(allow_null=True)
 
 
 class StopOrderSerializer(serializers.Serializer[Any]):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, cast
 
 import django_filters
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, status
@@ -16,8 +18,11 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.agents.coders import BUILTIN
 from apps.hosts.models import Device
 from apps.kernels.evaluation import Tier
+from apps.ledger import limits
+from apps.ledger.limits import Account
 from apps.people.api.asking import AskingViews, ask
 from apps.people.api.errors import Complaint
 from apps.people.permissions import Action
@@ -25,6 +30,7 @@ from apps.runs import annotating, launch, problems, remeasure, seeding, steering
 from apps.runs.api import serializers as shapes
 from apps.runs.live.reading import PAGE
 from apps.runs.models import Event, Measurement, Problem, Run, RunState, Version
+from apps.runs.presentation import estimates
 from apps.runs.refusals import TranscriptRefused
 from apps.runs.transcripts import exporting, importing, transcript
 
@@ -111,6 +117,17 @@ class RunViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, AskingViews):
         if asked.validated_data["builtin_best"]:
             order = seeding.asked(self.person, order, builtin=True, text="")
         return self._told(launch.launch(self.person, order), status.HTTP_201_CREATED)
+
+    @extend_schema(request=shapes.NewRun, responses={200: shapes.EstimateSerializer, 400: Complaint})
+    @action(detail=False, methods=["post"], filterset_class=None, pagination_class=None)
+    def estimate(self, request: Request) -> Response:
+        """What a run would take, from runs like it, else from its model's price; takes what launching takes and launches
+        nothing."""
+        order = self.read(shapes.NewRun).order()
+        ask(self.person, Action.LAUNCH, order.problem)
+        found = estimates.of_order(order)
+        room = limits.tightest(Account(None, self.person.pk), timezone.now()) if order.coder != BUILTIN else None
+        return Response(shapes.EstimateSerializer({**asdict(found), "limit": room}).data)
 
     @extend_schema(request=shapes.Annotation, responses={200: shapes.RunSerializer, 400: Complaint})
     def partial_update(self, request: Request, pk: str) -> Response:

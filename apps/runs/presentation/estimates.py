@@ -10,6 +10,8 @@ from django.db.models import QuerySet
 from apps.agents.coders import BUILTIN
 from apps.ledger import registry
 from apps.ledger.models import LanguageModel
+from apps.runs import launch
+from apps.runs.launch import LaunchOrder
 from apps.runs.models import Problem, Run
 from apps.runs.presentation import figures
 
@@ -38,26 +40,45 @@ class Size:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What the run will take; each with what the figure rests on."""
+    """What the run will take, in words and with what they rest on; `seconds` and `money_usd` are the figures alone, None
+    where nothing is known. A twin is part of them.
+    """
 
     time: str
     money: str
     time_basis: str
     money_basis: str
+    seconds: float | None
+    money_usd: float | None
 
 
 def estimate(problem: Problem | None, device: str, model: LanguageModel | None, size: Size) -> Estimate:
     """Time from the median iteration of runs like it, money from what they cost, else from context and price."""
     coder = model.name if model is not None else BUILTIN
-    time, time_basis = _time(problem, device, coder, size)
-    money, money_basis = _money(problem, model, size)
-    return Estimate(time, money, time_basis, money_basis)
+    time, time_basis, seconds = _time(problem, device, coder, size)
+    money, money_basis, usd = _money(problem, model, size)
+    return Estimate(time, money, time_basis, money_basis, seconds, usd)
+
+
+def of_order(order: LaunchOrder) -> Estimate:
+    """The estimate of a whole order. Raises `LaunchRefused` for what no launch would take, on any day."""
+    launch.check_order(order)
+    device = launch.device_named(order.device)
+    model = registry.usable(order.coder) if order.coder != BUILTIN else None
+    size = Size(
+        iterations=order.iterations,
+        candidates=order.candidates,
+        twins=order.twins,
+        minutes=order.seconds / 60 if order.seconds else None,
+        money=float(order.money_usd) if order.money_usd is not None else None,
+    )
+    return estimate(order.problem, str(device), model, size)
 
 
 # --- time -------------------------------------------------------------------------------------------------------
 
 
-def _time(problem: Problem | None, device: str, coder: str, size: Size) -> tuple[str, str]:
+def _time(problem: Problem | None, device: str, coder: str, size: Size) -> tuple[str, str, float | None]:
     host, _, name = device.partition("/")
     ended = _ended(coder).filter(device__host__name=host, device__name=name)
     limit = f"at most {size.minutes:g} min" if size.minutes else "no time limit"
@@ -66,13 +87,13 @@ def _time(problem: Problem | None, device: str, coder: str, size: Size) -> tuple
         (_seconds(ended), "on this device"),
     )
     if not taken:
-        return limit, f"no run of {coder} has ended on this device yet"
+        return limit, f"no run of {coder} has ended on this device yet", None
     seconds = statistics.median(taken) * size.turns
     if size.minutes:
         seconds = min(seconds, size.minutes * 60 * (2 if size.twins else 1))
     each = " each" if size.minutes and size.twins else ""
     words = f"about {figures.duration(seconds)}" + (f" ({limit}{each})" if size.minutes else "")
-    return words, f"the median iteration of {_runs(taken)} {basis}; it may end earlier"
+    return words, f"the median iteration of {_runs(taken)} {basis}; it may end earlier", seconds
 
 
 def _ended(coder: str) -> QuerySet[Run]:
@@ -92,9 +113,9 @@ def _seconds(runs: QuerySet[Run]) -> list[float]:
 # --- money ------------------------------------------------------------------------------------------------------
 
 
-def _money(problem: Problem | None, model: LanguageModel | None, size: Size) -> tuple[str, str]:
+def _money(problem: Problem | None, model: LanguageModel | None, size: Size) -> tuple[str, str, float | None]:
     if model is None:
-        return "none (built-in)", ""
+        return "none (built-in)", "", 0.0
     terms = registry.terms_of(model)
     ended = _ended(model.name).filter(cost_unknown=False, tokens_out__gt=0)
     costs, basis = _first(
@@ -102,17 +123,20 @@ def _money(problem: Problem | None, model: LanguageModel | None, size: Size) -> 
     )
     if costs:
         usd = statistics.median(costs) * size.turns
-        return _bounded("about", usd, size), f"what an iteration of {_runs(costs)} {basis} with {model.name} cost"
+        told = f"what an iteration of {_runs(costs)} {basis} with {model.name} cost"
+        return _bounded("about", usd, size), told, _within(usd, size)
     context = terms.context_tokens or _UNKNOWN_CONTEXT
     answer = min(terms.answer_tokens or _MOST_ANSWER, _MOST_ANSWER, context // 2)
     call = terms.cost(context - answer, answer)
     if call is None:
         why = f"the price of {model.name} is " + ("unknown" if terms.tried else "not looked up yet: test the model")
-        return "unknown", why
-    return _bounded("up to", float(call) * _CALLS * size.turns, size), (
+        return "unknown", why, None
+    usd = float(call) * _CALLS * size.turns
+    told = (
         f"price and context: {_CALLS * size.turns} calls of at most {context - answer:,} tokens in and {answer:,} out, "
         f"{figures.money(call)} each; repairs and the reading of failures come on top, and most calls are far shorter"
     )
+    return _bounded("up to", usd, size), told, _within(usd, size)
 
 
 def _costs(runs: QuerySet[Run]) -> list[float]:
@@ -121,8 +145,18 @@ def _costs(runs: QuerySet[Run]) -> list[float]:
     return [float(cost) / iteration / max(1, candidates) for cost, iteration, candidates in rows]
 
 
+def _most(size: Size) -> float | None:
+    """The limit of money, of both where there is a twin."""
+    return size.money * (2 if size.twins else 1) if size.money is not None else None
+
+
+def _within(usd: float, size: Size) -> float:
+    most = _most(size)
+    return usd if most is None else min(usd, most)
+
+
 def _bounded(word: str, usd: float, size: Size) -> str:
-    most = size.money * (2 if size.twins else 1) if size.money is not None else None
+    most = _most(size)
     if usd == 0:
         return "none: it is free"
     if most is not None and most < usd:
