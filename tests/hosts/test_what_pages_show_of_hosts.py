@@ -121,3 +121,5 @@ def test_its_page_says_which_system_it_runs(client: Client, host: Host, admin: P
     Host.objects.update(report=to_plain(replace(host_report(), environment=known)))
     page = client.get("/hosts/here/").content.decode()
     assert ">system</th><td>Linux, kernel 6.1.0-18-amd64, x86_64</td>" in page
+    Host.objects.update(report=to_plain(replace(host_report(), environment={"kernel": "6.1.0"})))
+    assert ">system</th><td>kernel 6.1.0</td>" in client.get("/hosts/here/").content.decode()
