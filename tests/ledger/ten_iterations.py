@@ -204,7 +204,5 @@ class Model:
             return counsel("time_over_reference", 0.0)
         if is_verifier(request):
             return diagnosis()
-        if is_verifier(request):
-            return diagnosis(1)
         self.asked[task.title] = self.asked.get(task.title, 0) + 1
         return next(self._scripts[task.title])
