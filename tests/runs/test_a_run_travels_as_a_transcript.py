@@ -163,7 +163,9 @@ def test_a_run_that_can_not_be_gone_through_again_is_not_exported(done: Done, ma
 
 
 def test_a_stopped_run_travels_too(done: Done, person: Person) -> None:
-    run = done(World({(1, 0): "correct 1.4", (1, 1): "correct 1.2", (2, 0): Stopped("Stopped by Ann.")}))
+    run = done(
+        World({(1, 0): "correct 1.4", (1, 1): "correct 1.2", (2, 0): Stopped("Stopped by Ann."), (2, 1): "correct 1.3"})
+    )
     assert run.state == RunState.STOPPED
     assert importing.take_in(person, exported(run)).reason == run.reason
 
