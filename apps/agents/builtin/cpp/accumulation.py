@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from apps.agents.builtin.cpp.expressions import Expressions, bare
@@ -11,6 +13,10 @@ from apps.agents.builtin.form import Expr, Fold, Name, Op, Position
 from apps.agents.builtin.index import Axis
 from apps.agents.builtin.monoids import MONOIDS
 from apps.agents.builtin.nest import Accumulate, Vec
+
+# So many terms one accumulator takes before it is emptied into another: rounding errors of a long chain of additions grow
+# with its length, those of a chain of chains with the square root of it.
+LONGEST_CHAIN = 64
 
 # The axis of a loop over accumulators or lanes, which no problem has.
 _LANE = Axis(99_999, 2)
@@ -52,6 +58,22 @@ class Accumulation:
                 scope.add(f"for (auto& one : {name}) one = {value};")
             names.append(name)
         self.made[fold] = Accumulators(names, lanes, count, tiled)
+
+    @contextmanager
+    def emptied(self, folds: Sequence[Fold], vector: Vec, scope: Scope) -> Iterator[None]:
+        """What is accumulated within goes to accumulators of its own, which are then emptied into those declared."""
+        declared = {fold: self.made[fold] for fold in folds}
+        for fold in folds:
+            self.declare(fold, vector, 0, scope)
+        yield
+        for fold, whole in declared.items():
+            piece, self.made[fold] = self.made[fold], whole
+            at, loop = ("[u]", f"for (int u = 0; u < {whole.count}; ++u)") if whole.count > 1 else ("", "")
+            block = Scope(scope)
+            block.vector = (_LANE, whole.lanes)
+            into, more = ([f"{name}{at}" for name in names] for names in (whole.names, piece.names))
+            self._combine_into(fold, into, more, block, _LANE)
+            block.close(loop)
 
     def finish(self, fold: Fold, scope: Scope) -> None:
         """Combines accumulators and lanes, and names each part's result."""

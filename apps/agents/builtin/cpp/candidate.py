@@ -31,6 +31,8 @@ def load(source, flags):
     code, library = directory / "kernel.cpp", directory / "kernel.so"
     code.write_text(source)
     compiler = os.environ.get("CXX") or "g++"
+    if shutil.which(shlex.split(compiler)[0]) is None:
+        raise RuntimeError(f"there is no {compiler} here: install a C++ compiler, or name yours in CXX")
     command = [*shlex.split(compiler), *flags, "-shared", "-fPIC", str(code), "-o", str(library)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from apps.agents.builtin.cpp.accumulation import Accumulation
+from apps.agents.builtin.cpp.accumulation import LONGEST_CHAIN, Accumulation
 from apps.agents.builtin.cpp.expressions import Expressions, bare
 from apps.agents.builtin.cpp.scope import Scope
-from apps.agents.builtin.form import SIZES, Expr, Load, walk
+from apps.agents.builtin.form import FLOATS, SIZES, Expr, Load, walk
 from apps.agents.builtin.nest import Accumulate, Piece, Store, Vec
 from apps.agents.builtin.walking import widens
 
@@ -117,23 +118,46 @@ class VectorLoops:
         done = 0
         if loop.unroll > 1:
             done = extent // (lanes * loop.unroll) * lanes * loop.unroll
-            outer = Scope(scope)
-            start = self.expressions.fresh("start")
-            inner = self._inner(loop, outer, name)
-            inner.add(f"const int64_t {name} = {start} + u * {lanes};")
-            self._body(loop, inner, at="u")
-            outer.add(f"#pragma GCC unroll {loop.unroll}")
-            inner.close(f"for (int u = 0; u < {loop.unroll}; ++u)")
-            outer.close(f"for (int64_t {start} = 0; {start} < {done}; {start} += {lanes * loop.unroll})")
+            for around, start, end in self._chains(loop, scope, "0", str(done), done, lanes * loop.unroll):
+                self._unrolled(loop, around, name, start, end)
         whole = extent // lanes * lanes
         if whole > done:
-            inner = self._inner(loop, scope, name)
-            self._body(loop, inner)
-            inner.close(f"for (int64_t {name} = {done}; {name} < {whole}; {name} += {lanes})")
+            for around, start, end in self._chains(loop, scope, str(done), str(whole), whole - done, lanes):
+                inner = self._inner(loop, around, name)
+                self._body(loop, inner)
+                inner.close(f"for (int64_t {name} = {start}; {name} < {end}; {name} += {lanes})")
         if extent > whole and _overwrites(loop):
             self._one_by_one(loop, scope, name, str(whole), str(extent))
         elif extent > whole:
             self._tail(loop, scope, name, extent - whole)
+
+    def _unrolled(self, loop: Vec, scope: Scope, name: str, first: str, last: str) -> None:
+        outer = Scope(scope)
+        start = self.expressions.fresh("start")
+        inner = self._inner(loop, outer, name)
+        inner.add(f"const int64_t {name} = {start} + u * {loop.lanes};")
+        self._body(loop, inner, at="u")
+        outer.add(f"#pragma GCC unroll {loop.unroll}")
+        inner.close(f"for (int u = 0; u < {loop.unroll}; ++u)")
+        outer.close(f"for (int64_t {start} = {first}; {start} < {last}; {start} += {loop.lanes * loop.unroll})")
+
+    def _chains(
+        self, loop: Vec, scope: Scope, first: str, last: str, most: int, step: int
+    ) -> Iterator[tuple[Scope, str, str]]:
+        """From where to where loops go whose accumulators take no more than so many terms: once from `first` to `last`, or
+        within a loop over pieces. `most` is how far they are apart at most; a turn goes on by `step`.
+        """
+        piece = LONGEST_CHAIN * step
+        sums = [s.fold for s in loop.body if isinstance(s, Accumulate) and _drifts(s, loop)]
+        if not sums or most <= piece:
+            yield scope, first, last
+            return
+        outer = Scope(scope)
+        start, end = self.expressions.fresh("piece"), self.expressions.fresh("piece_end")
+        outer.add(f"const int64_t {end} = {start} + {piece} < {last} ? {start} + {piece} : {last};")
+        with self.folds.emptied(sums, loop, outer):
+            yield outer, start, end
+        outer.close(f"for (int64_t {start} = {first}; {start} < {last}; {start} += {piece})")
 
     def _one_by_one(self, loop: Vec, scope: Scope, name: str, first: str, last: str) -> None:
         """The last few where what they read may not be read again."""
@@ -157,10 +181,11 @@ class VectorLoops:
         inner.close("")
 
     def _lanes_of_block(self, loop: Vec, scope: Scope, name: str, first: str, last: str) -> None:
-        inner = self._inner(loop, scope, name)
-        self._body(loop, inner)
-        inner.close(f"for (int64_t {name} = {first}; {name} + {loop.lanes} <= {last}; {name} += {loop.lanes})")
         assert self.dealt is not None
+        for around, start, end in self._chains(loop, scope, first, last, self.dealt.piece.size, loop.lanes):
+            inner = self._inner(loop, around, name)
+            self._body(loop, inner)
+            inner.close(f"for (int64_t {name} = {start}; {name} + {loop.lanes} <= {end}; {name} += {loop.lanes})")
         left = loop.axis.extent % self.dealt.piece.size % loop.lanes
         if left and _overwrites(loop):
             self._one_by_one(loop, scope, name, f"{last} - ({last} - {first}) % {loop.lanes}", last)
@@ -229,3 +254,8 @@ def _overwrites(loop: Vec) -> bool:
 
 def _parts(statement: Store | Accumulate) -> tuple[Expr, ...]:
     return (statement.value,) if isinstance(statement, Store) else statement.fold.parts
+
+
+def _drifts(statement: Accumulate, loop: Vec) -> bool:
+    """Whether rounding errors of a fold along this loop add up over a long chain."""
+    return statement.fold.monoid == "sum" and statement.fold.dtype in FLOATS and loop.axis in statement.fold.bound
