@@ -173,8 +173,8 @@ def _check_tokens(model: LanguageModel, account: Account, most: int, own: int, n
     left = max(limit - tokens_of(account.run, now), 0)
     if most > left:
         raise OverLimit(
-            f"The run's limit of {limit:,} tokens leaves {left:,}, and this call of {model.name} could take {most:,}, prompt and "
-            "longest answer. Raise the run's limit, or let it end.",
+            f"The run's limit of {limit:,} tokens leaves {left:,}, and this call of {model.name} could take {most:,}, "
+            "prompt and longest answer. Raise the run's limit, or let it end.",
             may_pass=most <= left + own,
         )
 

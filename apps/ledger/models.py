@@ -138,8 +138,8 @@ class Call(models.Model):
     """One call of a model, from before it is made: a reservation, then what came of it.
 
     `counted_usd` and `counted_tokens` are what it takes from limits: the most it can take while it is on its way, what it took
-    once that is known, nothing where the worker died (what the call took then is unknown). `retries` counts the tries of the same question that failed
-    before this one, `number` the calls of its step.
+    once that is known, nothing where the worker died (what the call took then is unknown). `retries` counts the tries of
+    the same question that failed before this one, `number` the calls of its step.
     """
 
     model = models.ForeignKey(LanguageModel, on_delete=models.PROTECT, related_name="calls")

@@ -21,7 +21,9 @@ def test_a_sum_of_positive_terms_loses_no_digit(schedule: Schedule) -> None:
     x = torch.rand(3, TERMS, generator=torch.Generator().manual_seed(1)) + 0.5
     found = built(Wrapped(lambda x: x.sum(1)), (x,), schedule)(x)
     right = x.double().sum(1)
-    assert ((found.double() - right).abs() / right).max() < 5e-7  # eight units in the last place; one chain is off by 1e-5
+    assert (
+        (found.double() - right).abs() / right
+    ).max() < 5e-7  # eight units in the last place; one chain is off by 1e-5
 
 
 def test_a_mean_of_squares_over_several_axes_does_not_either() -> None:

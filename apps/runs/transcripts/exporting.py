@@ -89,7 +89,8 @@ def _in_slot_order(events: Iterable[EventTold]) -> list[EventTold]:
     """With what an iteration's candidates were told while they were written at the same time as if one followed the other."""
     ordered: list[EventTold] = []
     for written_together, group in groupby(events, _writing):
-        ordered += sorted(group, key=_slot) if written_together else group
+        told = list(group)
+        ordered += sorted(told, key=_slot) if written_together else told
     return ordered
 
 
