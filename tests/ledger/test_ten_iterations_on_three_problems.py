@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
-from apps.hosts.models import Device, Host
+from apps.hosts import jobs
+from apps.hosts.models import Device, Host, Job, JobState
+from apps.kernels.evaluation import EvaluationRequest
 from apps.kernels.facts import ProblemFacts
+from apps.kernels.inspect import inspect
+from apps.kernels.jail import Zygote
+from apps.kernels.judge import evaluate
 from apps.kernels.plain import to_plain
 from apps.ledger.models import Call, LanguageModel
 from apps.people.models import Person
-from apps.runs import launch, problems, tasks
+from apps.runs import assignments, launch, problems, tasks
 from apps.runs.launch import LaunchOrder
 from apps.runs.models import Event, Problem, Run, RunState, Sizing, SizingState, Version
 from tests.conftest import problem_facts
@@ -87,3 +95,30 @@ def test_the_best_is_kept_and_each_failure_shown_for_its_reason(
         assert answers.asked[task.title] == len(script(task))
         assert Call.objects.filter(run=run.pk, agent="coder").count() == len(script(task))
         assert "could not be used" in signed_in.get(f"/runs/{run.pk}/log.txt").getvalue().decode()
+
+
+@pytest.mark.lengthy
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.title)
+def test_the_judge_finds_the_same(
+    server: Any, model: LanguageModel, device: Device, person: Person, signed_in: Client, task: Task, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """With compiler, jail and clock in place of the comments. Which is faster, a busy machine may see otherwise."""
+    monkeypatch.setenv("PRAGMA_LOCKS", str(tmp_path))
+    from_rows = assignments._from_rows
+    monkeypatch.setattr(assignments, "_from_rows", lambda run: replace(from_rows(run), plateau=0))
+    server.script.play_by(Model())
+    with Zygote() as zygote:
+
+        def judged(job: Job, request: EvaluationRequest) -> None:
+            jobs.end(job, JobState.DONE, result=to_plain(evaluate(request, zygote=zygote)))
+
+        problem = taken_in(task, person, inspect(task.source, zygote=zygote))
+        run = optimised(problem, person, judged)
+    check(run, signed_in)
+    assert run.best is not None and run.best.measurement is not None
+    assert run.best.measurement.verdict == "correct"
+    assert (run.result == run.best) == (run.outcome == "faster")
+    failed = Version.objects.get(run=run, number=2).measurement
+    assert failed is not None and re.search(r"undeclared\W+was not declared", str(failed.evaluation))
