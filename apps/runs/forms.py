@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ from apps.ledger.forms import read_temperatures, words_of
 from apps.runs.launch import CANDIDATES_LIMIT, LaunchOrder, order_of
 from apps.runs.models import Problem, Run, Version
 from apps.runs.problems import Overrides
+from apps.runs.seeding import of_version
 from apps.runs.steering import ITERATIONS_LIMIT
 
 SIZE = "set-"
@@ -136,18 +138,16 @@ class LaunchForm(forms.Form):
             tokens=data["tokens"],
             temperatures=data["temperatures"] if data["coder"] != BUILTIN else (),
             notes=data["notes"],
-            seeds=(*seeds_of(data.get("seed")), *seeds_like(data.get("seeds_like"))),
+            seeds=tuple(_seeds(data.get("seed"), data.get("seeds_like"))),
         )
 
 
-def seeds_of(version: Version | None) -> tuple[Seed, ...]:
-    """The version as what a run starts from; its author's plan goes with it."""
-    return () if version is None else (Seed(version.source, version.author, version.plan),)
-
-
-def seeds_like(run: Run | None) -> tuple[Seed, ...]:
-    """What that run started from."""
-    return () if run is None else order_of(run).seeds
+def _seeds(version: Version | None, like: Run | None) -> Iterator[Seed]:
+    """That version, and what that run started from."""
+    if version is not None:
+        yield of_version(version)
+    if like is not None:
+        yield from order_of(like).seeds
 
 
 def overrides_of(query: QueryDict) -> Overrides:

@@ -88,12 +88,8 @@ def _initial(session: SessionBase, query: QueryDict) -> QueryDict:
     form that waits under `draft`."""
     values = QueryDict(mutable=True)
     values.update(DEFAULTS)
-    source = query.get("copy") or query.get("from", "")
-    if (
-        source.isdecimal()
-        and len(source) < 12
-        and (run := Run.objects.select_related("problem", "sizing", "device__host", "twin").filter(pk=source).first())
-    ):
+    run = _run_numbered(query.get("copy") or query.get("from"))
+    if run is not None:
         _take_over(values, run)
     for name in query:
         if name != "go":  # a link must not launch anything
@@ -187,7 +183,7 @@ def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = 
     checked = form or LaunchForm(_complete(values, device))
     order = checked.order(problem, overrides) if problem and checked.is_valid() else None
     seed = checked.cleaned_data.get("seed") if order else None
-    like = _started(values.get("seeds_like"))
+    like = _run_numbered(values.get("seeds_like"))
     judged = launch_page.judged_seeds(like) if like else []
     seed_versions = ([seed] if seed else []) + (judged if order else [])
     seeds = list(dict.fromkeys(launch_page.file_of(one) for one in seed_versions))
@@ -228,9 +224,11 @@ def _context(request: HttpRequest, values: QueryDict, form: LaunchForm | None = 
     }
 
 
-def _started(number: str | None) -> Run | None:
-    """The run whose starting versions may be taken along."""
-    return Run.objects.filter(pk=number).first() if number and number.isdecimal() and len(number) < 12 else None
+def _run_numbered(number: str | None) -> Run | None:
+    """The run that an address or a form names, with what its order is read from."""
+    if not number or not number.isdecimal() or len(number) >= 12:
+        return None
+    return Run.objects.select_related("problem", "sizing", "device__host", "twin").filter(pk=number).first()
 
 
 def _complete(values: QueryDict, device: str) -> QueryDict:
