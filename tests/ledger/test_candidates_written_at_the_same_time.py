@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -70,27 +71,36 @@ def test_they_are_asked_for_at_the_same_time_and_gathered_in_order(
     assert taken.imported["difference"] == ""
 
 
+@dataclass
+class Counted:
+    """A model that takes `seconds` for a candidate and remembers how many it wrote at the same time at `most`."""
+
+    seconds: float
+    most: int = 0
+    going: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, request: Request) -> Reply:
+        if is_conductor(request):
+            return counsel()
+        with self.lock:
+            self.going += 1
+            self.most = max(self.most, self.going)
+        time.sleep(self.seconds)
+        with self.lock:
+            self.going -= 1
+        return answer(f"correct {1 + float(request.body['temperature'])}")
+
+
 def test_no_more_are_asked_for_at_once_than_the_model_takes(
     server: Any, model: LanguageModel, problem: Problem, device: Device, person: Person
 ) -> None:
     LanguageModel.objects.update(at_once=2)
-    lock, going, most = threading.Lock(), [0], [0]
-
-    def reply(request: Request) -> Reply:
-        if is_conductor(request):
-            return counsel()
-        with lock:
-            going[0] += 1
-            most[0] = max(most[0], going[0])
-        time.sleep(0.4)
-        with lock:
-            going[0] -= 1
-        return answer(f"correct {1 + float(request.body['temperature'])}")
-
-    server.script.play_by(reply)
+    counted = Counted(seconds=0.4)
+    server.script.play_by(counted)
     run = work(a_run(problem, person, 4, iterations=1))
     assert Version.objects.filter(run=run).count() == 4
-    assert most[0] == 2
+    assert counted.most == 2
 
 
 def test_each_streams_its_own_draft(
@@ -142,24 +152,12 @@ def test_a_limit_with_room_for_one_lets_them_go_one_after_the_other(
 ) -> None:
     """Nothing is overspent, and no candidate is lost to what another has only set aside."""
     LanguageModel.objects.update(answer_tokens=1000)
-    lock, going, most = threading.Lock(), [0], [0]
-
-    def reply(request: Request) -> Reply:
-        if is_conductor(request):
-            return counsel()
-        with lock:
-            going[0] += 1
-            most[0] = max(most[0], going[0])
-        time.sleep(0.3)
-        with lock:
-            going[0] -= 1
-        return answer(f"correct {1 + float(request.body['temperature'])}")
-
-    server.script.play_by(reply)
+    counted = Counted(seconds=0.3)
+    server.script.play_by(counted)
     limit = {"money_usd": Decimal("0.022")} if what == "money" else {"tokens": 4000}
     run = work(a_run(problem, person, 3, iterations=1, **limit))
     assert Version.objects.filter(run=run).count() == 3, run.reason
-    assert most[0] == 1
+    assert counted.most == 1
     assert run.cost_usd <= Decimal("0.022")
 
 
