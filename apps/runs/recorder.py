@@ -21,7 +21,7 @@ from apps.agents.ports import Agent, Attempt, Fact, Usage
 from apps.hosts.models import Job
 from apps.kernels.evaluation import Evaluation, Verdict
 from apps.kernels.plain import Plain, to_plain
-from apps.runs import events, wording
+from apps.runs import bill, events, wording
 from apps.runs.claims import Claim
 from apps.runs.events import Entry
 from apps.runs.measurements import measurement_of, version_data
@@ -184,6 +184,7 @@ class Recorder:
         self._changes |= {"speedup": fact.speedup, "speedup_low": None, "speedup_high": None}
         if result is not None and result.measurement is not None:
             self._show_speed_of(result.measurement)
+        self._changes |= bill.of(self._run_id) or {}
         self._changes |= {
             "state": _STATE_AFTER[fact.ending],
             "reason": fact.reason,
@@ -260,6 +261,13 @@ class Recorder:
             self._changes["compiled_speedup"] = reference.median_ms / compiled.median_ms
 
     def _spend(self, usage: Usage) -> None:
+        """What a step took; the ledger's word where the run's calls are in it."""
+        if usage.model is None:
+            return
+        billed = bill.of(self._run_id)
+        if billed is not None:
+            self._changes |= billed
+            return
         sums = {"tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
         if usage.cost_usd is not None:
             sums["cost_usd"] = Decimal(str(round(usage.cost_usd, 6)))  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""What a run spends: its purse while it asks a model, and what it has come to.
+"""What a run spends: its purse while it asks a model.
 
 The accounts are `apps.ledger`'s; here a call gets its place in the run.
 """
@@ -11,12 +11,11 @@ from django.db import transaction
 
 from apps.agents.gateway.purse import Call, Largest, OverLimit
 from apps.agents.ports import Agent
-from apps.ledger import accounts, spending
+from apps.ledger import accounts
 from apps.ledger.accounts import Place
 from apps.ledger.limits import Account
 from apps.ledger.models import LanguageModel
-from apps.ledger.spending import Spent
-from apps.runs import claims, connections
+from apps.runs import bill, claims, connections
 from apps.runs.beat import Hold
 from apps.runs.control import Heed
 from apps.runs.journal import RunJournal
@@ -70,7 +69,17 @@ class RunPurse:
     def settle(self, token: str, call: Call) -> None:
         """See `Purse.settle`. Also for a worker that has lost its claim: the money is spent."""
         self._asking.retries = self._asking.retries + 1 if call.fault else 0
-        connections.patient(lambda: accounts.settle(int(token), call), f"Run {self._hold.claim.run_id}")
+        run = self._hold.claim.run_id
+
+        def once() -> None:
+            with transaction.atomic():
+                Run.objects.select_for_update().get(
+                    pk=run
+                )  # first, as `reserve` does; and no older sum is written over ours
+                accounts.settle(int(token), call)
+                Run.objects.filter(pk=run).update(**bill.of(run) or {})
+
+        connections.patient(once, f"Run {run}")
 
     def _place(self) -> Place:
         key = self._journal.doing
@@ -101,8 +110,3 @@ def account_of(run: Run) -> Account:
         run_limit_usd=run.money_limit_usd,
         run_limit_tokens=run.tokens_limit,
     )
-
-
-def spent_by(run: Run) -> Spent:
-    """All a run's calls have come to; with `usd`, `unpriced` and `lost` what an accepted gain of it has cost."""
-    return spending.of_run(run.pk)

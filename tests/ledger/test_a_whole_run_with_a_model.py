@@ -29,7 +29,17 @@ from tests.agents_models.conftest import KEY
 from tests.agents_models.server import ECHO, Reply
 from tests.agents_models.world import answer, in_turn, is_conductor
 from tests.ledger.conftest import MakeModel
-from tests.ledger.world import CHATTER, assert_no_key, by_what_is_asked, everything_kept, judge, ordered, until, work
+from tests.ledger.world import (
+    CHATTER,
+    assert_no_key,
+    by_what_is_asked,
+    everything_kept,
+    judge,
+    ordered,
+    text_of,
+    until,
+    work,
+)
 from tests.runs.scripted import silence, take
 from tests.runs.station import Station
 
@@ -245,3 +255,38 @@ def test_a_worker_that_lost_its_run_sets_nothing_aside_and_frees_nothing(
         with pytest.raises(ClaimLost):
             RunPurse(old, model, journal).reserve("openai/scripted", "write 1.0", Largest(0.3))
     assert list(Call.objects.values_list("pk", "outcome")) == [(int(kept), Outcome.OPEN)]
+
+
+def test_an_answer_paid_for_twice_since_its_worker_died_is_on_the_runs_bill_twice(
+    server: Any, model: LanguageModel, problem: Problem, device: Device, person: Person, signed_in: Client,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Dead between the answer's arrival and its journalling: list, REST and export say what the ledger says."""
+    server.script.play_by(by_what_is_asked)
+    run = ordered(problem, person, iterations=2)
+    commit = RunJournal._commit
+
+    def dies(journal: RunJournal, entry: Any, facts: Any) -> None:
+        if entry.key == "2.0.write.0":
+            raise ClaimLost(run.pk)
+        commit(journal, entry, facts)
+
+    with monkeypatch.context() as dying:
+        dying.setattr(RunJournal, "_commit", dies)
+        work(run)
+    assert run.is_live
+    before = spending.of_run(run.pk)
+    assert (run.tokens_in, run.cost_usd) == (before.tokens_in, before.usd)  # while it is live, too
+    silence(run)
+    work(run)
+
+    assert run.state == RunState.FINISHED, run.reason
+    assert Call.objects.filter(run=run.pk, step="2.0.write.0", outcome=Outcome.ANSWERED).count() == 2
+    bill = spending.of_run(run.pk)
+    assert (run.tokens_in, run.tokens_out, run.cost_usd) == (bill.tokens_in, bill.tokens_out, bill.usd)
+    assert not run.cost_unknown
+    told = signed_in.get(f"/api/v1/runs/{run.pk}/").json()
+    assert (told["tokens_in"], told["tokens_out"]) == (bill.tokens_in, bill.tokens_out)
+    assert Decimal(str(told["cost_usd"])) == bill.usd
+    listed = signed_in.get("/runs.csv")
+    assert f",{run.tokens_in},{run.tokens_out},{run.cost_usd}," in text_of(listed)
