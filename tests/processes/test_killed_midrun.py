@@ -1,5 +1,8 @@
 """A whole run, with every process killed in the middle of it, one after the other: it finishes by itself, and what was
 done before a kill is not done again.
+
+Between two kills the run is let on by one step of its journal and no more, so that on a machine of any speed it is still
+in the middle when the last process is killed. Who is held back waits as for a database that is away.
 """
 
 from __future__ import annotations
@@ -7,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -14,7 +19,7 @@ import pytest
 from tests.processes.census import wait_until
 from tests.processes.house import House, house
 
-pytestmark = [pytest.mark.processes, pytest.mark.judge]
+pytestmark = pytest.mark.processes
 
 # Small, so that a judgement takes seconds; long enough that each iteration has something to find.
 PROBLEM = '''"""A swish with a bias."""
@@ -58,7 +63,20 @@ problem = problems.add(person, open(sys.argv[1]).read())
 until = time.monotonic() + 120
 while time.monotonic() < until and Sizing.objects.get(problem=problem).state != SizingState.READY:
     time.sleep(0.2)
-print(launch.launch(person, LaunchOrder(problem, str(Device.objects.get()), iterations=3)).pk)
+print(launch.launch(person, LaunchOrder(problem, str(Device.objects.get()), iterations=2)).pk)
+"""
+
+PROCESSES = ("agents", "station", "server", "broker", "web", "supervisor")
+# Steps that are journalled when the first of them is killed; one more for each of the others. What stands first is the
+# assignment, for which nobody waits. Before the first version is judged there are seven steps with that judgement, and
+# its full judgement and the end come after: so many there are however soon the coder has nothing more to try.
+FIRST = 2
+
+HOLD = f"""
+CREATE TABLE test_let_on (steps INTEGER);
+INSERT INTO test_let_on VALUES ({FIRST});
+CREATE TRIGGER test_held BEFORE INSERT ON runs_journalentry WHEN NEW.position >= (SELECT steps FROM test_let_on)
+BEGIN SELECT json('held'); END;
 """
 
 
@@ -85,17 +103,25 @@ class RunSeen:
         rows = self.pragma.rows("SELECT * FROM runs_journalentry WHERE run_id = ?", self.number)
         return {row["key"]: (row["position"], row["inputs"], row["at"]) for row in rows}
 
-    def moves_on(self, complaint: str) -> None:
-        """Wait until one more step is journalled."""
-        had = len(self.journal())
-        wait_until(lambda: len(self.journal()) > had or self.over, f"{complaint}: {self.tail()}", within=120)
+    def comes_to(self, steps: int, complaint: str) -> None:
+        """Let it on until that many steps are journalled, and wait for it."""
+        let_on(self.pragma, steps)
+        wait_until(lambda: len(self.journal()) == steps or self.over, f"{complaint}: {self.tail()}", within=120)
 
     def tail(self) -> str:
         """The end of its log."""
         return "\n".join(f"{row['seq']} {row['kind']} {row['text'][:120]}" for row in self.events()[-8:])
 
 
+def let_on(pragma: House, steps: int | None) -> None:
+    """Runs may journal that many steps, or all there are."""
+    with closing(sqlite3.connect(pragma.var / "pragma.sqlite3", timeout=20)) as database, database:
+        database.execute("UPDATE test_let_on SET steps = ?", (1_000_000 if steps is None else steps,))
+
+
 def start(pragma: House) -> RunSeen:
+    with closing(sqlite3.connect(pragma.var / "pragma.sqlite3", timeout=20)) as database:
+        database.executescript(HOLD)
     pragma.start()
     wait_until(lambda: pragma.rows("SELECT * FROM hosts_device"), "this machine did not join by itself", within=60)
     problem, script = pragma.var / "problem.py", pragma.var / "launch.py"
@@ -110,21 +136,21 @@ def test_a_run_finishes_though_each_process_is_killed_in_turn() -> None:
     with house() as pragma:
         run = start(pragma)
         before: list[dict[str, tuple[int, str, str]]] = []
-        for name in ("agents", "station", "server", "broker", "web", "supervisor"):
-            run.moves_on(f"nothing went on before {name} was killed")
-            if run.over:
-                break
+        for steps, name in enumerate(PROCESSES, FIRST):
+            run.comes_to(steps, f"nothing went on before {name} was killed")
+            assert not run.over, run.tail()
             before.append(run.journal())
             if name == "supervisor":
                 pragma.stop(signal.SIGKILL)
                 pragma.start()
             else:
                 os.kill(pragma.pid(name), signal.SIGKILL)
+        let_on(pragma, None)
         wait_until(lambda: run.over, f"the run does not finish: {run.tail()}", within=240)
 
         assert run.state == "finished", run.tail()
-        assert len(before) >= 4, "the run was over before enough was killed"
         journal = run.journal()
+        assert [len(kept) for kept in before] == list(range(FIRST, FIRST + len(PROCESSES)))
         assert all(kept.items() <= journal.items() for kept in before), "a step that was journalled was done again"
         assert sorted(position for position, _, _ in journal.values()) == list(range(len(journal)))
         events = run.events()
