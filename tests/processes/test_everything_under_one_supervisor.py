@@ -92,7 +92,7 @@ def test_a_killed_station_takes_its_jails_along_and_the_job_is_done_again(pragma
     wait_until(lambda: pragma.job(job)["in_jail"], "the job did not begin", within=90)
     jailed = [process for process in pragma.everybody() if process.is_jailed]
     killed(pragma, "station")
-    wait_until(lambda: not [process for process in jailed if process.lives], "a jail outlives its station", within=5)
+    wait_until(lambda: not [process for process in jailed if process.lives], "a jail outlives its station")
     wait_until(lambda: ended(pragma, job), f"the job was not done: {pragma.job(job)}", within=90)
     row = pragma.job(job)
     assert (row["state"], row["error"], row["attempt"]) == ("done", "", 2)
@@ -109,7 +109,7 @@ def test_a_cancelled_jobs_jail_is_killed_and_the_station_is_not(pragma: House) -
     )
     pragma.command(str(script))
     assert pragma.job(job)["state"] == "cancelled"
-    wait_until(lambda: not [process for process in jailed if process.lives], "the jail still runs", within=10)
+    wait_until(lambda: not [process for process in jailed if process.lives], "the jail still runs")
     assert pragma.pid("station") == station
 
 
@@ -142,6 +142,6 @@ def test_nothing_outlives_the_supervisor_however_it_ends() -> None:
             assert here.job(job)["losses"] == 0
             assert len([process for process in had if process.is_jailed]) >= 2
             here.stop(number)
-            wait_until(lambda had=had: not [process for process in had if process.lives], "orphans are left", within=5)
+            wait_until(lambda had=had: not [process for process in had if process.lives], "orphans are left")
             if number == signal.SIGKILL:
                 here.start()
