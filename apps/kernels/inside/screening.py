@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 CHUNK = 1024  # outputs are judged against the scale of their neighbourhood, this many elements in a row
-SLAB = 64 * CHUNK
+SLAB = 256 * CHUNK
 OWN_ERROR_FACTOR = 8.0  # multiple of torch's own error that is allowed
 ULPS = 8.0  # units in the last place, at the neighbourhood's scale
 DRIFT = 2.0**-14  # that a running sum's errors may add up to where they all go one way; a fifth of what TF32 loses

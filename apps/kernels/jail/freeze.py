@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from typing import NamedTuple
 
 FREEZE_SECONDS = 10.0
 LOOK_SECONDS = 30e-6
@@ -57,20 +58,28 @@ def thread_states(pid: int) -> str:
     return "".join(letters)
 
 
-def turns(pid: int) -> tuple[str, ...]:
-    """What each thread has had of the processors so far: nanoseconds run, nanoseconds waited, number of turns.
+class Turns(NamedTuple):
+    """What a thread has had of the processors so far."""
+
+    ran: int  # nanoseconds
+    waited: int  # nanoseconds, for a processor
+    times: int
+
+
+def turns(pid: int) -> dict[int, Turns]:
+    """What each thread has had of the processors so far, by its number.
 
     While it stands still nothing of this changes. Empty where the kernel doesn't count (CONFIG_SCHED_INFO).
     """
-    found = []
-    with contextlib.suppress(OSError):
-        for task in sorted(os.listdir(f"/proc/{pid}/task")):  # noqa: PTH208 - as above
+    found = {}
+    with contextlib.suppress(OSError, ValueError):
+        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - as above
             descriptor = os.open(f"/proc/{pid}/task/{task}/schedstat", os.O_RDONLY)
             try:
-                found.append(f"{task} {os.read(descriptor, 128).decode()}")
+                found[int(task)] = Turns(*map(int, os.read(descriptor, 128).split()))
             finally:
                 os.close(descriptor)
-    return tuple(found)
+    return found
 
 
 def children(pid: int) -> tuple[int, ...]:

@@ -172,6 +172,11 @@ def write_memory(pid: int, address: int, source: ctypes.Array[ctypes.c_char] | c
     return checked(int(got), f"writing memory of process {pid}")
 
 
+def same_bytes(one: ctypes.c_void_p, other: ctypes.c_void_p, size: int) -> bool:
+    """Whether `size` bytes at two addresses of this process are the same."""
+    return int(libc.memcmp(one, other, ctypes.c_size_t(size))) == 0
+
+
 libc.process_vm_readv.restype = ctypes.c_ssize_t
 libc.process_vm_writev.restype = ctypes.c_ssize_t
 libc.syscall.restype = ctypes.c_long

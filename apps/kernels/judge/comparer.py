@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.kernels.jail import ChannelBroken, ChannelTimeout, Limits, Zygote
+from apps.kernels.jail.syscalls import same_bytes
 from apps.kernels.judge.content import MixOrder
 from apps.kernels.judge.errors import HostCannotJudge
 from apps.kernels.judge.memory import SharedMemory, TensorSpec, contiguous_stride, pack
@@ -59,6 +60,13 @@ class Comparer:
         for output, at in zip(outputs, offsets, strict=True):
             runner.read_into(output, self.raw, at)
         return Copy(slot, specs)
+
+    def same(self, one: Copy, other: Copy) -> bool:
+        """Whether two copies hold the same bytes in the same layout: then what was found of one holds for the other."""
+        places = zip(one.specs, self._slots[one.slot][0], self._slots[other.slot][0], strict=True)
+        return one.specs == other.specs and all(
+            same_bytes(self.raw.pointer(a), self.raw.pointer(b), spec.bytes) for spec, a, b in places
+        )
 
     def overlay(self, slot: int, answer: Answer, samples: list[Sample]) -> Copy:
         """Torch's own answer with a call's kept samples laid over it: only they can then be wrong."""

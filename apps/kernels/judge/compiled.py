@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from apps.kernels.judge.artefacts import Artefacts
@@ -17,14 +18,14 @@ MODULES = ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.codec
 NAME = "compiled"
 
 
-def start(session: Session, runners: dict[str, Runner], placements: int, seed: int, warm_seconds: float) -> str | None:
-    """Start it; returns a note where torch.compile can't do this problem."""
+def start(session: Session, runners: dict[str, Runner], timed: Options) -> str | None:
+    """Start it, as `timed` says of all runners of the group; returns a note where torch.compile can't do this problem."""
     session.tell("time", "torch.compile of the reference")
     session.zygote.preload(MODULES)
     if not session.compiled_artefacts.tar:
         session.compiled_artefacts = _kept(session)
     fresh = not session.compiled_artefacts.tar
-    options = Options(NAME, session.problem_source, placements, warm_seconds, seed=seed)
+    options = replace(timed, role=NAME, source=session.problem_source)
     try:
         runner = session.runner(options, first=fresh)
     except CandidateFailed as failure:

@@ -23,7 +23,11 @@ from apps.kernels.problem import read_problem
 from apps.kernels.sizes import OtherSizes, other_sizes
 
 STRIDES, SHAPES = "strides", "shapes"
-SECONDS = 6.0  # no try of a row is begun later than this; a row takes one or two where nothing hangs
+MINUTE = 57.0  # seconds into a judgement after which no try is begun any more
+SECONDS, MOST_SECONDS = (
+    2.0,
+    6.0,
+)  # a row begins tries for so long, whatever the time; it takes one where nothing is large
 PATIENCE = 4.0  # seconds that a candidate is waited for at least: a hundred times what starting one takes
 WHOLE_SECONDS = 20.0  # a try may take, with the reference's and the judge's own work, which is nobody's fault
 CALLS = 20  # it makes three, on memory between guard pages
@@ -47,15 +51,16 @@ def beyond(session: Session, findings: Findings, seconds: float) -> None:
     started = time.monotonic()
     session.tell("check", "other strides and shapes, beyond what is promised")
     tries = _Tries(session, findings, seconds)
-    findings.robustness += [tries.strides(), tries.shapes()]
+    shapes = tries.shapes()  # first: small ones take no time
+    findings.robustness += [tries.strides(), shapes]
     session.spend("other strides and shapes", started)
 
 
 class _Tries:
     def __init__(self, session: Session, findings: Findings, seconds: float) -> None:
         self.session = session
-        self.allowed = SECONDS + CALLS * seconds
-        self.patience = PATIENCE + (findings.build.seconds or 0) + (findings.setup.seconds or 0) + CALLS * seconds
+        self.calls = CALLS * seconds
+        self.patience = PATIENCE + (findings.build.seconds or 0) + (findings.setup.seconds or 0) + self.calls
 
     def strides(self) -> Robustness:
         """The problem as it is, its inputs' values in other storage."""
@@ -83,8 +88,10 @@ class _Tries:
 
     def _last(self) -> float:
         """When the last try of a row may begin."""
-        deadline = self.session.started + self.session.request.deadline_seconds
-        return min(time.monotonic() + self.allowed, deadline - PATIENCE)
+        now, session = time.monotonic(), self.session
+        deadline = session.started + session.request.deadline_seconds - PATIENCE
+        left = min(max(session.started + MINUTE - now, SECONDS), MOST_SECONDS)
+        return min(now + left + self.calls, deadline)
 
     def _try(self, name: str, source: str, last: float, layout: str = "") -> _Found:
         if time.monotonic() > last:

@@ -6,11 +6,13 @@ import ctypes
 import fcntl
 import mmap
 import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.kernels.plain import Plain
 
+_random = secrets.SystemRandom()
 PAGE = 4096
 ALIGNMENT = 64  # torch's own allocator's
 F_ADD_SEALS, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_FUTURE_WRITE = 1033, 2, 4, 16
@@ -158,12 +160,31 @@ class Place:
         return {"page": self.page, "size": self.size, "at": self.at}
 
 
-def placements(
-    specs: Sequence[TensorSpec], count: int, *, askew: bool = False
-) -> tuple[tuple[tuple[Place, ...], ...], int]:
-    """`count` placements of a set of inputs, each tensor on pages of its own; the bytes needed.
+@dataclass(frozen=True)
+class Places:
+    """Where sets of inputs may lie in an arena: so many regions, and in each of them as many ways to lie in it.
 
-    A runner maps each with an untouchable page before and after it. Every second placement pushes tensors against the
+    Row `region * ways` is the first way of a region. The ways of one region share its pages: one set of inputs at a time.
+    """
+
+    rows: tuple[tuple[Place, ...], ...]
+    ways: int
+    bytes: int
+
+    @property
+    def firsts(self) -> range:
+        """The first way of each region."""
+        return range(0, len(self.rows), self.ways)
+
+    def draw(self, count: int) -> list[int]:
+        """Rows in as many different regions, each of them one of its ways, by chance."""
+        return [first + _random.randrange(self.ways) for first in _random.sample(self.firsts, count)]
+
+
+def flush(specs: Sequence[TensorSpec], count: int, *, askew: bool = False) -> Places:
+    """`count` regions, each tensor on pages of its own, as near to a page that can't be touched as may be.
+
+    A runner maps each with an untouchable page before and after it. Every second region pushes tensors against the
     page after them, as closely as torch's alignment lets, the others against the page before. `askew` starts each one
     element later than torch's allocator would, as a view of a larger tensor may.
     """
@@ -178,4 +199,23 @@ def placements(
             row.append(Place(at, size, at + shift + lead))
             at += size
         found.append(tuple(row))
-    return tuple(found), at
+    return Places(tuple(found), 1, at)
+
+
+def scattered(specs: Sequence[TensorSpec], regions: int, ways: int) -> Places:
+    """`regions` regions in which each tensor begins at one of `ways` places of its first page, by chance.
+
+    How two tensors lie to each other within a page decides whether a processor takes a load for one that depends on a store
+    just made (on many only the lower twelve bits of the addresses are compared): the same code then takes up to twice as
+    long. An allocator's luck would fix that for a process's whole life. Here each window draws it anew.
+    """
+    found, at = [], 0
+    for _ in range(regions):
+        pages = []
+        for spec in specs:
+            size = up(max(spec.bytes, 1), PAGE) + PAGE
+            pages.append((at, size, (size - max(spec.bytes, 1)) // ALIGNMENT))
+            at += size
+        for _ in range(ways):
+            found.append(tuple(Place(a, size, a + ALIGNMENT * _random.randint(0, spare)) for a, size, spare in pages))
+    return Places(tuple(found), ways, at)

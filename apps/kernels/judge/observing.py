@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
+from collections.abc import Sequence
 
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge.artefacts import Compilation
 from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.session import Session
 
-_random = secrets.SystemRandom()
 OUTPUTS_HELD = 256 << 20  # bytes of outputs that one window's calls may hold at once
 
 
@@ -41,12 +40,8 @@ class Observed:
 
     def window(self) -> int:
         """One window on new content, as in the timing; returns how many calls it held."""
-        order = _random.sample(range(len(self.runner.places)), self.block)
-        contents = self.session.contents
-        recipes = [contents.new() for _ in order]
-        contents.stage(recipes)
-        for place, recipe in zip(order, recipes, strict=True):
-            contents.write(recipe, self.runner.arena, self.runner.place(place))
+        order = self.runner.places.draw(self.block)
+        self._write(order)
         window = self.runner.call(order, keep=1, timeout=min(120.0, self.session.left))
         self.seconds += window.nanoseconds / 1e9
         return len(order)
@@ -55,14 +50,24 @@ class Observed:
         """Call it n times in a row on unchanged inputs; the seconds of the windows that took."""
         per_call = max(1, self.runner.problem.output_bytes)
         largest = max(1, min(1024, OUTPUTS_HELD // per_call))
-        places = len(self.runner.places)
+        places = self.runner.places.firsts
+        self._write(places)
         total = 0.0
         while n > 0:
             part = min(n, largest)
-            window = self.runner.call([i % places for i in range(part)], keep=0, timeout=min(120.0, self.session.left))
+            order = [places[i % len(places)] for i in range(part)]
+            window = self.runner.call(order, keep=0, timeout=min(120.0, self.session.left))
             total += window.nanoseconds / 1e9
             n -= part
         return total
+
+    def _write(self, places: Sequence[int]) -> None:
+        """New content to these places."""
+        contents = self.session.contents
+        recipes = [contents.new() for _ in places]
+        contents.stage(recipes)
+        for place, recipe in zip(places, recipes, strict=True):
+            contents.write(recipe, self.runner.arena, self.runner.place(place))
 
     def set_threads(self, k: int) -> None:
         """From the next call on, parallel regions of the calling thread use k threads."""

@@ -19,7 +19,7 @@ from apps.kernels.judge.runner import Options
 from apps.kernels.judge.seen import timed_calls
 from apps.kernels.judge.session import Opened, Session
 from apps.kernels.judge.strength import strength_of
-from apps.kernels.judge.timing import Group, Timer, block_size
+from apps.kernels.judge.timing import Group, Timer, block_size, regions_of, ways_of
 from apps.kernels.judge.what_ran import judge_what_ran
 from apps.kernels.machine import HostReport
 from apps.kernels.problem import BadProblem, read_problem
@@ -86,7 +86,8 @@ def _calls_like_timed_ones(session: Session, findings: Findings, seconds: float,
     options = Options(
         role="candidate",
         source=session.request.candidate,
-        placements=max(2, block + (1 if block > 1 else 0)),
+        regions=regions_of(block),
+        ways=ways_of(block),
         warm_seconds=QUICK_WARM_SECONDS,
     )
     runner = session.runner(options)

@@ -8,7 +8,7 @@ import statistics as plain_statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apps.kernels.evaluation import Outcome, SpeedUp, Time, Timing
 from apps.kernels.host.noise import keep_noise
@@ -22,7 +22,7 @@ from apps.kernels.judge.oracle import PUBLIC_SEED
 from apps.kernels.judge.runner import Options, Runner
 from apps.kernels.judge.seen import Seen, timed_calls
 from apps.kernels.judge.session import Session
-from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, estimate
+from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, estimate, regions_of, ways_of
 
 GROUPS = 8
 MOST_GROUPS = 16  # where processes differ by more than their pairs do
@@ -34,11 +34,12 @@ RETAKES = 4  # groups that others' work disturbed, taken again at most, in a jud
 LOOKS = (8, 12, 16, 22, 30)
 WARM_SECONDS, QUICK_WARM_SECONDS = 0.25, 0.12
 OTHER_WEIGHTS_GROUPS = (2, 5)
-CHECKED_WHOLE = 2
+CHECKED_WHOLE = 2  # calls of a group that are compared in every element, and others of which pages are
 CHECKED_PAGES = 2
+CHECKING_SECONDS = 1.0  # where checking a group's calls takes longer, further groups have one of each
 EMPTY_WINDOWS = 15
-AIM_SECONDS = 42.0  # of a full judgement, when its timing should be done
-LAST_RETAKE_SECONDS = 48.0  # of a full judgement, when no group is begun again any more
+AIM_SECONDS = 47.0  # of a full judgement, when its timing should be done
+LAST_RETAKE_SECONDS = 50.0  # of a full judgement, when no group is begun again any more
 
 
 @dataclass
@@ -49,7 +50,8 @@ class Race:
     notes: list[str] = field(default_factory=list)
     empty_us: float | None = None
     block: int = 1
-    checking: float = 0.0  # seconds that checking the last group's calls took
+    checking: float = 0.0  # seconds that checking a group's calls takes
+    checked: tuple[int, int] = (CHECKED_WHOLE, CHECKED_PAGES)  # calls of the next group: whole, and by pages
     count: int = GROUPS
     coin: int = field(default_factory=lambda: secrets.randbelow(2))  # who is started first in the first group
     retaken: list[float] = field(default_factory=list)  # what others took of the CPUs while the dropped groups ran
@@ -137,10 +139,13 @@ def _take(
         # a second a group at least; more where starting processes has left more of the aim
         spent = time.monotonic() - begun
         each = (AIM_SECONDS - (begun - session.started)) / remaining - spent - found.checking
-        _run(session, timer, group, max(1.0, each), found.most_pairs, findings.seen)
+        whole, pages = found.checked
+        _run(session, timer, group, Rounds(max(1.0, each), found.most_pairs, whole), findings.seen)
         checked = time.monotonic()
-        timer.check(group, CHECKED_PAGES)
+        timer.check(group, pages)
         found.checking = time.monotonic() - checked
+        if found.checking > CHECKING_SECONDS and whole > 1:
+            found.checked, found.checking = (1, 1), found.checking / 2
         a_group = (time.monotonic() - begun) * remaining
         late = time.monotonic() - session.started + a_group > LAST_RETAKE_SECONDS
         if session.full and group.others > DISTURBED and len(found.retaken) < RETAKES and not late:
@@ -154,24 +159,33 @@ def _take(
     return True
 
 
-def _run(session: Session, timer: Timer, group: Group, seconds: float, most: int, into: list[Seen]) -> None:
-    """The rounds of one group; `seconds` is what a full judgement can give it, `most` the pairs it may want."""
+@dataclass(frozen=True)
+class Rounds:
+    """What a full judgement can give one group: seconds, pairs at most, and calls that are kept whole for checking."""
+
+    seconds: float
+    most: int
+    whole: int
+
+
+def _run(session: Session, timer: Timer, group: Group, wanted: Rounds, into: list[Seen]) -> None:
+    """The rounds of one group."""
     started = time.monotonic()
     timer.settle(group)
     others = Bystanders(session.processes)
     with timed_calls(group, into, full=session.full):
-        _timed(session, timer, group, seconds, most, started)
+        _timed(session, timer, group, wanted, started)
     group.others = others.share()
     session.spend("timing", started)
 
 
-def _timed(session: Session, timer: Timer, group: Group, seconds: float, most: int, started: float) -> None:
+def _timed(session: Session, timer: Timer, group: Group, wanted: Rounds, started: float) -> None:
     checked = ("candidate", "reference") if session.request.against else ("candidate",)
     if session.full:
         timer.rounds(group, 2, 0, checked)
         a_round = (time.monotonic() - started) / (2 + SETTLING_ROUNDS)
-        pairs = max(FEWEST_PAIRS, min(most, round(seconds / max(a_round, 1e-9))))
-        timer.rounds(group, max(1, pairs - 2), CHECKED_WHOLE, checked)
+        pairs = max(FEWEST_PAIRS, min(wanted.most, round(wanted.seconds / max(a_round, 1e-9))))
+        timer.rounds(group, max(1, pairs - 2), wanted.whole, checked)
     else:
         for look in LOOKS:
             timer.rounds(group, look - group.rounds, 1, checked)
@@ -194,11 +208,11 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
     if altered:
         seed = set_other_weights(session, findings.missing)
     warm = WARM_SECONDS if session.full else QUICK_WARM_SECONDS
-    placements = max(2, found.block + (1 if found.block > 1 else 0))
+    timed = Options("", regions=regions_of(found.block), ways=ways_of(found.block), warm_seconds=warm, seed=seed)
     runners: dict[str, Runner] = {}
 
     def start(name: str, role: str, source: str) -> None:
-        options = Options(role=role, source=source, placements=placements, warm_seconds=warm, seed=seed)
+        options = replace(timed, role=role, source=source)
         against = name == "reference" and bool(session.request.against)
         fresh = against and not session.against_artefacts.tar
         watched = name == "candidate" and (index >= GROUPS - 1 or not session.full)
@@ -210,7 +224,7 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
     try:
         starts = _starts(session, start)
         if session.full and index < COMPILED_GROUPS and not session.request.against:
-            starts.append(lambda: found.note(compiled.start(session, runners, placements, seed, WARM_SECONDS)))
+            starts.append(lambda: found.note(compiled.start(session, runners, timed)))
         # whoever starts first gets other pages of memory: each is first in every second group
         for begin in starts if (index + found.coin) % 2 else reversed(starts):
             begin()

@@ -22,10 +22,11 @@ from apps.kernels.jail import ChannelBroken, ChannelForged, ChannelTimeout, Jail
 from apps.kernels.jail import freeze as ice
 from apps.kernels.jail.channel import BYTES, HEADER
 from apps.kernels.jail.isolation import seccomp_filters
+from apps.kernels.jail.placing import awake_apart
 from apps.kernels.jail.syscalls import read_memory, write_memory
 from apps.kernels.judge.artefacts import Artefacts, collect
 from apps.kernels.judge.errors import CandidateFailed
-from apps.kernels.judge.memory import ITEM_BYTES, Place, SharedMemory, TensorSpec, placements
+from apps.kernels.judge.memory import ITEM_BYTES, Place, SharedMemory, TensorSpec, flush, scattered
 from apps.kernels.judge.oracle import PUBLIC_SEED, Oracle
 from apps.kernels.judge.windows import Output, Window
 from apps.kernels.plain import Plain
@@ -46,7 +47,8 @@ class Options:
 
     role: str  # reference, compiled, candidate or empty
     source: str = ""
-    placements: int = 2
+    regions: int = 2  # sets of inputs that lie in its arena at a time
+    ways: int = 0  # in which a set may lie in its region, by chance; 0: as near to the region's ends as may be
     warm_seconds: float = 0.3
     threads: int = 0
     perturb: int = 0
@@ -81,8 +83,9 @@ class Runner:
         self.options = options
         self.problem = oracle.problem
         self.name = name or options.role
-        self.places, size = placements(self.problem.inputs, options.placements, askew=options.askew)
-        self.arena = SharedMemory("arena", size)
+        inputs, regions, ways = self.problem.inputs, options.regions, options.ways
+        self.places = scattered(inputs, regions, ways) if ways else flush(inputs, regions, askew=options.askew)
+        self.arena = SharedMemory("arena", self.places.bytes)
         self.arena.seal()  # before its code runs: it could keep a writable mapping made earlier
         self._built = SharedMemory("built", len(built.tar)) if built.tar else SharedMemory("built", 0)
         if built.tar:
@@ -98,7 +101,8 @@ class Runner:
         self.buffers: dict[str, int] = {}
         self.built = Artefacts()
         self.frozen = False
-        self._turns: tuple[str, ...] = ()  # what its threads had had of the processors when it was frozen
+        self._turns: dict[int, ice.Turns] = {}  # what its threads had had of the processors when it was frozen
+        self._worked: dict[int, int] = {}  # nanoseconds that each of them had since it was frozen the time before
         self._inputs: tuple[tuple[int, int], ...] = ()
         self._resident_before = 0
         self._filters = 0
@@ -124,7 +128,8 @@ class Runner:
             "seed": options.seed,
             "threads": options.threads or os.cpu_count() or 1,
             "warm_seconds": options.warm_seconds,
-            "placements": [[place.plain() for place in row] for row in self.places],
+            "placements": [[place.plain() for place in row] for row in self.places.rows],
+            "firsts": list(self.places.firsts),
             "observe": options.observe,
             "private": options.private,
             "guard": options.guard,
@@ -234,7 +239,8 @@ class Runner:
         started = time.perf_counter_ns()
         try:
             channel.socket.sendall(frame)
-            os.kill(pid, signal.SIGCONT)
+            with awake_apart(pid, self._worked):
+                os.kill(pid, signal.SIGCONT)
             if pause is not None:
                 self._pause(pause, started)
             answer = self.jailed.receive_bytes(timeout)
@@ -262,8 +268,8 @@ class Runner:
 
     def _caller_nanoseconds(self) -> int:
         """Processor time of the thread that is called, when it was frozen last; 0 where the kernel doesn't count."""
-        mine = f"{self.jailed.pid} "
-        return next((int(turn.split()[1]) for turn in self._turns if turn.startswith(mine)), 0)
+        turns = self._turns.get(self.jailed.pid)
+        return turns.ran if turns else 0
 
     def _outputs(self, answer: bytes, calls: int) -> list[list[Output]]:
         with _believed("where its outputs lie"):
@@ -371,7 +377,10 @@ class Runner:
         except ice.NotFrozen:
             raise self._death("") from None
         self.frozen = True
-        self._turns = ice.turns(self.jailed.pid)
+        before, self._turns = self._turns, ice.turns(self.jailed.pid)
+        self._worked = {
+            thread: had.ran - (before[thread].ran if thread in before else 0) for thread, had in self._turns.items()
+        }
 
     def check_still(self) -> None:
         """It must not have run since it was frozen. Raises `CandidateFailed`."""
@@ -453,7 +462,7 @@ class Runner:
 
     def place(self, index: int) -> tuple[Place, ...]:
         """Where the inputs of a placement lie in the arena."""
-        return self.places[index]
+        return self.places.rows[index]
 
     def close(self) -> None:
         """End it and free its memory."""

@@ -148,7 +148,7 @@ class Session:
         built = self._built_before(options)
         runner = Runner(self.zygote, self.oracle, options, replace(self.limits, wall_seconds=self.left), built)
         self._runners.append(runner)
-        for index in range(len(runner.places)):
+        for index in runner.places.firsts:
             base = self.oracle.slot(0)
             for spec, place, at in zip(self.oracle.problem.inputs, runner.place(index), base, strict=True):
                 runner.arena.view[place.at : place.at + spec.bytes] = self.oracle.bank.view[at : at + spec.bytes]

@@ -26,6 +26,7 @@ LARGEST_BLOCK = 256
 LARGEST_DRAWN_BLOCK = 8  # where each call's inputs are drawn anew, which takes longer than mixing
 ARENA_BYTES = 256 << 20
 SETTLING_ROUNDS = 2  # of each group, not counted
+WAYS = 16  # in which a timed call's inputs may lie to its outputs, at least
 PAGES_KEPT = 3
 TRIES_TO_LOOK = 8  # a busy machine stops a process late
 LOOKS_AHEAD, LOOKS_AT_ONCE = 6, 3  # windows of a group that are stopped in their midst, and of one go of rounds
@@ -87,6 +88,16 @@ def block_size(session: Session, call_seconds: float) -> int:
     return max(1, min(wanted, largest, ARENA_BYTES // per_call))
 
 
+def regions_of(block: int) -> int:
+    """Sets of inputs that lie in a timed runner's arena at a time: one more than a window of several calls takes."""
+    return block + (1 if block > 1 else 0)
+
+
+def ways_of(block: int) -> int:
+    """Ways in which each of them may lie there: WAYS over all, one at least."""
+    return math.ceil(WAYS / regions_of(block))
+
+
 class Timer:
     """Runs rounds. A round calls each runner once, in random order, on the same new content, alike in everything."""
 
@@ -124,7 +135,7 @@ class Timer:
         recipes = [self.session.contents.new() for _ in range(group.block)]
         self.session.contents.stage(recipes)
         some = next(iter(group.runners.values()))
-        order = _random.sample(range(len(some.places)), group.block)
+        order = some.places.draw(group.block)
         keep = 2 if _random.random() < 0.2 else 1
         poisoned = self._small(some) or _random.random() < 0.25
         for name in names:
@@ -155,7 +166,7 @@ class Timer:
         runner = group.runners[name]
         recipes = [self.session.contents.new() for _ in range(group.block)]
         self.session.contents.stage(recipes)
-        order = _random.sample(range(len(runner.places)), group.block)
+        order = runner.places.draw(group.block)
         self._prepare(runner, recipes, order, 1, poisoned=False)
         fastest = ahead.Fastest(min(group.times[name]) / 1e6, group.least_cpu[name])
         found = ahead.look(runner, order, fastest, min(120.0, self.session.left))
@@ -201,34 +212,38 @@ class Timer:
     # -- checking what was timed -------------------------------------------------------------------------------------
 
     def check(self, group: Group, pages: int) -> int:
-        """Compare every whole copy and secretly chosen page samples: `pages` of them at least, and as many as a quarter of
-        a second allows. Returns how many calls were checked.
+        """Compare every whole copy and secretly chosen page samples: those of `pages` contents at least, and of as many as a
+        quarter of a second allows. Returns how many contents were checked.
 
         Raises `CandidateFailed` at the first that is wrong.
         """
         started = time.monotonic()
-        checked = 0
+        by_content: dict[Recipe, list[tuple[str, Kept]]] = {}  # an answer serves all who were called on its inputs
         for name, entries in group.kept.items():
-            whole = [kept for kept in entries if kept.copy is not None]
-            partial = [kept for kept in entries if kept.copy is None]
-            _random.shuffle(partial)
-            for index, kept in enumerate(whole + partial):
-                if index >= len(whole) + pages and time.monotonic() - started > CHECKING_SECONDS:
-                    break
-                self._check(name, kept)
-                checked += 1
+            for kept in entries:
+                by_content.setdefault(kept.recipe, []).append((name, kept))
+        whole = [recipe for recipe, entries in by_content.items() if any(kept.copy for _, kept in entries)]
+        partial = [recipe for recipe in by_content if recipe not in whole]
+        _random.shuffle(partial)
+        checked = 0
+        for recipe in whole + partial:
+            if checked >= len(whole) + pages and time.monotonic() - started > CHECKING_SECONDS:
+                break
+            self._check(recipe, by_content[recipe])
+            checked += 1
         group.kept.clear()
         self.session.spend("checking timed calls", started)
         return checked
 
-    def _check(self, name: str, kept: Kept) -> None:
+    def _check(self, recipe: Recipe, entries: Sequence[tuple[str, Kept]]) -> None:
         session = self.session
-        session.contents.ask(kept.recipe)
+        session.contents.ask(recipe)
         answer = session.oracle.answer()
-        copy = kept.copy or session.comparer.overlay(0, answer, kept.samples)
-        comparison = session.comparer.compare(copy, answer)
-        if comparison.near and not comparison.passed:
-            raise CandidateFailed("incorrect", f"{name}: a timed call gave a wrong answer: {comparison.detail}")
+        for name, kept in entries:
+            copy = kept.copy or session.comparer.overlay(0, answer, kept.samples)
+            comparison = session.comparer.compare(copy, answer)
+            if comparison.near and not comparison.passed:
+                raise CandidateFailed("incorrect", f"{name}: a timed call gave a wrong answer: {comparison.detail}")
 
 
 def estimate(group: Group, over: str = "reference", under: str = "candidate") -> float:
