@@ -1,6 +1,6 @@
 """Is a small true difference found? The same kernel doing 5% more rows, and 1%, against itself.
 
-    python bench/detect.py [--judgements 10] [--more 0.05 0.01] [--seconds 3000] [--out FILE]
+    python bench/detect.py [--kernels NAME ...] [--judgements 10] [--more 0.05 0.01] [--seconds 3000] [--out FILE]
 
 A memory-bound and a compute-bound kernel of about 10 ms are judged in full against the same kernel with more rows to do.
 Prints a row a judgement; exit code 1 if one was called the wrong way. At 5% nine in ten should be called faster; at 1%
@@ -10,6 +10,7 @@ none slower. Results are kept in --out, so that a second start goes on where the
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -65,6 +66,7 @@ def get_init_inputs():
     "out[i] = 0; } for (int64_t k = 0; k < features; ++k) for (int64_t i = 0; i < features; ++i) { "
     "out[i] += in[k] * w[k * features + i];",
 )
+KERNELS = {"memory-bound": MEMORY, "compute-bound": COMPUTE}
 CANDIDATE = '''
 import ctypes, os, subprocess, tempfile
 import torch
@@ -115,16 +117,14 @@ def main() -> int:
     kept: dict[str, dict[str, object]] = json.loads(options.out.read_text()) if options.out.exists() else {}
     started = time.monotonic()
     with Zygote() as zygote:
-        for name, problem in (("memory-bound", MEMORY), ("compute-bound", COMPUTE)):
-            for more in options.more:
-                for number in range(options.judgements):
-                    key = f"{name} {more:g} #{number}"
-                    if key not in kept and time.monotonic() - started < options.seconds:
-                        kept[key] = _judge(problem, more, zygote)
-                        options.out.parent.mkdir(parents=True, exist_ok=True)
-                        options.out.write_text(json.dumps(kept, indent=1))
-                    if key in kept:
-                        print(key, kept[key], flush=True)
+        for name, more, number in itertools.product(options.kernels, options.more, range(options.judgements)):
+            key = f"{name} {more:g} #{number}"
+            if key not in kept and time.monotonic() - started < options.seconds:
+                kept[key] = _judge(KERNELS[name], more, zygote)
+                options.out.parent.mkdir(parents=True, exist_ok=True)
+                options.out.write_text(json.dumps(kept, indent=1))
+            if key in kept:
+                print(key, kept[key], flush=True)
     return _sum_up(kept, options.more)
 
 
@@ -153,20 +153,21 @@ def _judge(problem: tuple[str, str], more: float, zygote: Zygote) -> dict[str, o
 
 def _sum_up(kept: dict[str, dict[str, object]], shares: list[float]) -> int:
     wrong = 0
-    for name in ("memory-bound", "compute-bound"):
+    for name in KERNELS:
         for more in shares:
-            outcomes = [
-                str(row.get("outcome", "none")) for key, row in kept.items() if key.startswith(f"{name} {more:g} ")
-            ]
+            rows = [row for key, row in kept.items() if key.startswith(f"{name} {more:g} ")]
+            outcomes = [str(row.get("outcome", "none")) for row in rows]
             counts = {word: outcomes.count(word) for word in sorted(set(outcomes))}
             wrong += counts.get("slower", 0)
-            print(f"{name}, {more:.0%} more rows: {counts}")
+            if rows:
+                print(f"{name}, {more:.0%} more rows: {counts}")
     return 1 if wrong else 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--judgements", type=int, default=10, help="of each kernel and each difference")
+    parser.add_argument("--kernels", nargs="+", choices=KERNELS, default=list(KERNELS), help="which of the two")
     parser.add_argument("--more", type=float, nargs="+", default=[0.05, 0.01], help="shares of more rows to find")
     parser.add_argument("--seconds", type=float, default=3000, help="start no judgement after this long")
     parser.add_argument("--out", type=Path, default=ROOT / "var" / "detect.json", help="where results are kept")

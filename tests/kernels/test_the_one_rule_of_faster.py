@@ -93,3 +93,13 @@ def test_a_margin_is_never_below_one_percent_and_never_below_this_hosts_noise() 
     assert statistics.margin({}, 0.005) == statistics.SMALLEST_MARGIN
     assert statistics.margin({"under 10 ms": 0.03}, 0.005) == pytest.approx(math.expm1(0.03))
     assert statistics.margin({"under 10 ms": 0.03}, 0.5) == statistics.SMALLEST_MARGIN
+
+
+def test_time_is_shared_among_so_many_groups_that_the_interval_is_narrowest() -> None:
+    """Where starting a group takes little there are many; where it takes as long as its pairs, few; none beyond the time."""
+    cheap = statistics.Plan(seconds=40, overhead=0.1, a_pair=0.02, fewest=5, most=120)
+    dear = statistics.Plan(seconds=32, overhead=2.5, a_pair=0.08, fewest=5, most=120)
+    assert cheap.groups(1, 30, 8, 16) == 16
+    assert 8 <= dear.groups(1, 20, 8, 16) < 11
+    assert statistics.Plan(1.0, 2.5, 0.08, 5, 120).groups(9, 180, 8, 16) == 9
+    assert statistics.Plan(1.0, 2.5, 0.08, 5, 120).groups(2, 40, 8, 16) == 8

@@ -115,6 +115,17 @@ class House:
         facts = (self.health("supervisor") or {}).get("facts", {})
         return int(facts.get(name, {}).get("pid") or 0)
 
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to one of the processes, as soon as it is up (process 0 would be the tests' own group)."""
+        found: list[int] = []
+
+        def up() -> bool:
+            found[:] = [self.pid(name)]
+            return found[0] > 0
+
+        wait_until(up, f"{name} is not up")
+        os.kill(found[0], number)
+
     def everybody(self) -> list[Seen]:
         """All processes of this house except its supervisor."""
         assert self.supervisor is not None

@@ -8,7 +8,6 @@ in the middle when the last process is killed. Who is held back waits as for a d
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 from contextlib import closing
@@ -144,7 +143,7 @@ def test_a_run_finishes_though_each_process_is_killed_in_turn() -> None:
                 pragma.stop(signal.SIGKILL)
                 pragma.start()
             else:
-                os.kill(pragma.pid(name), signal.SIGKILL)
+                pragma.signal(name, signal.SIGKILL)
         let_on(pragma, None)
         wait_until(lambda: run.over, f"the run does not finish: {run.tail()}", within=240)
 

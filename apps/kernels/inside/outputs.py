@@ -66,7 +66,9 @@ def _floats(
     exact, own, shaped, got = exact.reshape(-1), own.reshape(-1), got, got.reshape(-1)
     near = max(near, NEAR_ULPS * torch.finfo(own.dtype).eps)
     if jumps is None:
-        usual = screening.screen(exact, own, got, reduction, drifts=drifts)
+        usual = screening.screen(exact, own, got, reduction, drifts=drifts) or _screen_finite(
+            exact, own, got, reduction, drifts
+        )
         if usual is not None:
             return {"passed": True, "error": usual.error, "tolerance": usual.tolerance, "near": True}
     if exact.numel() == 0:
@@ -107,6 +109,17 @@ def _floats(
     if not answer["passed"]:
         answer["detail"] = f"{answer['wrong']} of {clean.numel()} elements are off; {_place(shaped, exact, worst)}"
     return answer
+
+
+def _screen_finite(
+    exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, reduction: int, drifts: bool
+) -> screening.Screened | None:
+    """The usual case where torch's answer is NaN or infinite in places, and the candidate's is so in the same ones."""
+    odd = (~torch.isfinite(own)).nonzero().squeeze(1)
+    if not odd.numel() or not torch.equal(_kind(own[odd]), _kind(got[odd])):
+        return None
+    clean, mine, theirs = (tensor.index_fill(0, odd, 0.0) for tensor in (exact, own, got))
+    return screening.screen(clean, mine, theirs, reduction, drifts=drifts)
 
 
 def _integers(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, jumps: torch.Tensor | None) -> Plain:

@@ -30,6 +30,7 @@ COMPILED_GROUPS = 3
 PAIRS = 30  # of a group, and of the first one, which shows how many the others want
 MOST_PAIRS = 120
 FEWEST_PAIRS = 5
+FEW_GROUPS = 3  # whose scatter says something
 RETAKES = 4  # groups that others' work disturbed, taken again at most, in a judgement
 LOOKS = (8, 12, 16, 22, 30)
 WARM_SECONDS, QUICK_WARM_SECONDS = 0.25, 0.12
@@ -53,6 +54,8 @@ class Race:
     checking: float = 0.0  # seconds that checking a group's calls takes
     checked: tuple[int, int] = (CHECKED_WHOLE, CHECKED_PAGES)  # calls of the next group: whole, and by pages
     count: int = GROUPS
+    overhead: float = 0.0  # seconds that a group takes besides its rounds
+    a_round: float = 0.0  # seconds
     coin: int = field(default_factory=lambda: secrets.randbelow(2))  # who is started first in the first group
     retaken: list[float] = field(default_factory=list)  # what others took of the CPUs while the dropped groups ran
 
@@ -60,25 +63,27 @@ class Race:
         """Something to say with the times, once."""
         self.notes += [text] if text and text not in self.notes else []
 
-    def groups_wanted(self, started: float) -> int:
-        """How many groups a full judgement that began at `started` (time.monotonic) takes, by what is known so far.
+    @property
+    def wide(self) -> bool:
+        """Whether the groups so far scatter too much for a decision, and show no difference that is beyond doubt."""
+        return statistics.wide([estimate(group) for group in self.groups])
 
-        8; more, to 16, where the decision interval is still wide because processes differ (page placement, say), which no
-        number of pairs mends. It is their scatter that decides, not which side is ahead, and the time that is left.
-        """
+    def groups_planned(self, left: float) -> int:
+        """How many groups to share `left` seconds among, those done included: 8 to 16, by what one has taken so far."""
         done = len(self.groups)
-        if done < GROUPS:
-            return GROUPS
-        if done >= MOST_GROUPS or not statistics.wide([estimate(group) for group in self.groups]):
-            return done
-        each = (time.monotonic() - started) / done
-        return done + 1 if time.monotonic() - started + each < AIM_SECONDS else done
+        if not done or not self.wide:
+            return max(GROUPS, done)
+        pairs = sum(group.rounds for group in self.groups)
+        plan = statistics.Plan(left, self.overhead, self.a_round, FEWEST_PAIRS, MOST_PAIRS)
+        return plan.groups(done, pairs, GROUPS, MOST_GROUPS)
 
     @property
     def most_pairs(self) -> int:
-        """Pairs that each further group may want, by what the first one shows."""
+        """Pairs that the next group may want, by what the first one shows, or the scatter of three and more."""
         if not self.groups:
             return PAIRS
+        if len(self.groups) >= FEW_GROUPS and self.wide:
+            return MOST_PAIRS
         return max(PAIRS, min(MOST_PAIRS, math.ceil(statistics.pairs_wanted(_log_ratios(self.groups[0]), GROUPS))))
 
 
@@ -134,11 +139,12 @@ def _take(
     """
     begun = time.monotonic()
     index = len(found.groups)
-    remaining = found.count - index
+    left = AIM_SECONDS - (begun - session.started)
+    remaining = (found.groups_planned(left) if session.full else found.count) - index
     with _group(session, findings, found, index) as group:
         # a second a group at least; more where starting processes has left more of the aim
         spent = time.monotonic() - begun
-        each = (AIM_SECONDS - (begun - session.started)) / remaining - spent - found.checking
+        each = left / remaining - spent - found.checking
         whole, pages = found.checked
         _run(session, timer, group, Rounds(max(1.0, each), found.most_pairs, whole), findings.seen)
         checked = time.monotonic()
@@ -152,8 +158,10 @@ def _take(
             found.retaken.append(group.others)
             return False
         found.groups.append(group)
+        found.a_round = (checked - begun - spent) / (group.rounds + SETTLING_ROUNDS)
+        found.overhead = time.monotonic() - begun - group.rounds * found.a_round
         if session.full:
-            found.count = found.groups_wanted(session.started)
+            found.count = found.groups_planned(AIM_SECONDS - (time.monotonic() - session.started))
         if len(found.groups) >= found.count:
             then(group)
     return True

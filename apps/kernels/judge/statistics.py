@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 DECISION_LEVEL = 0.999
@@ -120,6 +121,31 @@ def wide(estimates: Sequence[float], *, clear: float = 0.2, narrow: float = 0.01
     low, high = interval_over_groups(estimates, DECISION_LEVEL)
     beyond = low > math.log1p(clear) or high < -math.log1p(clear)
     return (high - low) / 2 > narrow and not beyond
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Seconds to share among groups, what each takes besides its pairs, what a pair takes, and how many it may have."""
+
+    seconds: float
+    overhead: float
+    a_pair: float
+    fewest: int
+    most: int
+
+    def groups(self, done: int, pairs: int, least: int, largest: int) -> int:
+        """Of `least` to `largest` groups, `done` of them with `pairs` in all included, so many that the interval is narrowest.
+
+        It is as wide as Student's quantile over the root of the number of pairs. More groups have a smaller quantile and
+        leave time for fewer pairs. `done` where there is time for none.
+        """
+        widths = {}
+        for count in range(max(least, done + 1), largest + 1):
+            more = count - done
+            each = (self.seconds / more - self.overhead) / max(self.a_pair, 1e-9)
+            if each >= self.fewest:
+                widths[count] = t_quantile(count - 1, DECISION_LEVEL) / math.sqrt(pairs + more * min(each, self.most))
+        return min(widths, key=lambda count: widths[count], default=max(least, done))
 
 
 def kind_of_call(seconds: float) -> str:
