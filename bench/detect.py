@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from apps.kernels.evaluation import EvaluationRequest
 from apps.kernels.jail import Zygote
 from apps.kernels.judge import HostCannotJudge, ProblemRefused, evaluate
+from apps.kernels.judge.statistics import log_ratios, median
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY = (
@@ -144,6 +145,7 @@ def _judge(problem: tuple[str, str], more: float, zygote: Zygote) -> dict[str, o
         "ms": candidate.median_ms,
         "ratio": speedup.median,
         "interval": speedup.decision_interval,
+        "groups": [round(median(log_ratios(s.reference_us, s.candidate_us)), 4) for s in found.timing.samples],
         "margin": speedup.margin,
         "outcome": found.timing.outcome.value,
         "notes": found.timing.notes,
