@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, expect
@@ -37,6 +38,34 @@ def test_reasoning_streams_into_its_lane_and_folds_when_it_ends(page: Page, worl
     expect(lane.locator("[data-draft]")).to_have_count(0)
     expect(lane.locator(".say").last).to_contain_text("Unrolled by four.")
     expect(lane.locator(".say").last.locator("summary")).to_have_text("all it said · 2 lines")
+
+
+def test_candidates_that_are_written_at_once_stream_each_into_a_draft_of_its_own(
+    page: Page, world: dict[str, Any]
+) -> None:
+    run = world["live"]
+    Run.objects.filter(pk=run.pk).update(candidates=3)
+    page.goto(f"/runs/{run.pk}/")
+    expect(page.locator("#link")).to_have_text("live")
+    lane = page.locator('[data-lane="coder"]')
+    texts = {
+        "5.0.write.0": "Plan: keep a tile of a row in the first-level cache.\n\n```python\nimport ctypes\n",
+        "5.1.write.0": "Plan: stream the output past the caches.\n",
+        "5.2.write.0": "Plan: halve the divisions with one reciprocal of a product.\n",
+    }
+    for step, text in texts.items():
+        tell(run, "step_began", "Writing from v4", step=step, title="Writing from v4")
+        Draft.objects.create(run=run, step=step, agent="coder", iteration=5, text=text)
+    for step, text in texts.items():
+        draft = lane.locator(f'[data-draft="{step}"]')
+        expect(draft.locator("[data-text]")).to_contain_text(text.splitlines()[0])
+    assert len(set(lane.locator("[data-draft] .who span").all_text_contents())) == 3, "drafts can't be told apart"
+    if folder := os.environ.get("PRAGMA_PICTURES"):
+        lane.screenshot(path=f"{folder}/drafts.png")
+    Draft.objects.filter(run=run, step="5.1.write.0").delete()
+    tell(run, "step_ended", "Streams.", step="5.1.write.0", text=texts["5.1.write.0"], usage=USAGE)
+    expect(lane.locator('[data-draft="5.1.write.0"]')).to_have_count(0)
+    expect(lane.locator("[data-draft]")).to_have_count(2)
 
 
 def test_a_new_version_appears_everywhere_it_belongs(page: Page, world: dict[str, Any]) -> None:

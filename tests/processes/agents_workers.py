@@ -40,7 +40,7 @@ class Workers:
     """Agents workers as production starts them, on this test's database and a broker that writes everything down."""
 
     def __init__(self, folder: Path, broker: str) -> None:
-        self.folder, self._broker = folder, broker
+        self.folder, self.broker = folder, broker
         self._app = Celery("test", broker=celery_url(broker), set_as_current=False, fixups=[])
         self._app.conf.update(shared_settings() | {"task_queues": [celery_queue(queue.QUEUE)]})
         self.running: subprocess.Popen[bytes] | None = None
@@ -73,7 +73,7 @@ class Workers:
         inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "VIRTUAL_ENV") if name in os.environ}
         return inherited | {
             "DATABASE_URL": address,
-            "REDIS_URL": self._broker,
+            "REDIS_URL": self.broker,
             "PRAGMA_KEY": PRAGMA_KEY,
             "PRAGMA_VAR": str(self.folder),
             "PYTHONPATH": str(servers.ROOT),

@@ -115,7 +115,7 @@ class House:
         facts = (self.health("supervisor") or {}).get("facts", {})
         return int(facts.get(name, {}).get("pid") or 0)
 
-    def signal(self, name: str, number: int) -> None:
+    def send(self, name: str, number: int) -> None:
         """Send a signal to one of the processes, as soon as it is up (process 0 would be the tests' own group)."""
         found: list[int] = []
 

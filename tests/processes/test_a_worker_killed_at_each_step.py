@@ -15,12 +15,11 @@ import pytest
 from django.db import connection
 
 from apps.hosts.models import Device
-from apps.ledger import accounts
+from apps.ledger import accounts, spending
 from apps.ledger.models import Call, Outcome
 from apps.people.models import Person
 from apps.runs import claims
 from apps.runs.models import Event, JournalEntry, Problem, Run, Version
-from apps.runs.spending import spent_by
 from tests.agents_models.server import ModelServer
 from tests.ledger.world import by_what_is_asked, judge
 from tests.processes.agents_workers import Workers, launched, model_server, over, scripted_model
@@ -36,7 +35,7 @@ pytestmark = [
 ]
 
 THREADS = 40  # more than there are runs
-RESULT = ["state", "reason", "result__number", "speedup", "tokens_in", "tokens_out", "cost_usd", "iteration"]
+RESULT = ["state", "reason", "result__number", "speedup", "iteration"]
 
 
 def test_killed_at_any_step_a_run_asks_what_it_would_have_asked(
@@ -123,7 +122,7 @@ def outcome(run: Run) -> tuple[object, ...]:
 
 def assert_counted(run: Run, calm: Run, at: At) -> None:
     """Each call is in the run's account once, one that was made again twice: with what it took, where that is known."""
-    spent, undisturbed = spent_by(run), spent_by(calm)
+    spent, undisturbed = spending.of_run(run.pk), spending.of_run(calm.pk)
     again = 0 if at is At.WORK else 1
     assert spent.calls == undisturbed.calls + again
     assert spent.lost == (1 if at is At.ACCOUNT else 0)
@@ -134,4 +133,5 @@ def assert_counted(run: Run, calm: Run, at: At) -> None:
         undisturbed.tokens_out + known * each[1],
     )
     assert spent.usd == undisturbed.usd + known * undisturbed.usd / undisturbed.calls
+    assert (run.tokens_in, run.tokens_out, run.cost_usd) == (spent.tokens_in, spent.tokens_out, spent.usd)
     assert not calls(run).exclude(outcome__in=[Outcome.ANSWERED, Outcome.LOST]).exists()

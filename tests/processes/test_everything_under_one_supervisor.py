@@ -117,7 +117,7 @@ def test_health_of_all_is_shown_in_one_place(pragma: House) -> None:
     pragma.wait_whole()
     said = pragma.command("manage.py", "health")
     assert all(name in said for name in ("supervisor", "web", "agents", "server", "station"))
-    pragma.signal("agents", signal.SIGSTOP)
+    pragma.send("agents", signal.SIGSTOP)
     done = subprocess.run(
         [sys.executable, "manage.py", "health"],
         cwd=ROOT,
@@ -126,7 +126,7 @@ def test_health_of_all_is_shown_in_one_place(pragma: House) -> None:
         text=True,
         check=False,
     )
-    pragma.signal("agents", signal.SIGKILL)
+    pragma.send("agents", signal.SIGKILL)
     assert done.returncode == 1
     assert "does not answer" in done.stdout
 

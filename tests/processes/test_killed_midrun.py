@@ -143,7 +143,7 @@ def test_a_run_finishes_though_each_process_is_killed_in_turn() -> None:
                 pragma.stop(signal.SIGKILL)
                 pragma.start()
             else:
-                pragma.signal(name, signal.SIGKILL)
+                pragma.send(name, signal.SIGKILL)
         let_on(pragma, None)
         wait_until(lambda: run.over, f"the run does not finish: {run.tail()}", within=240)
 
