@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, expect
@@ -60,8 +59,6 @@ def test_candidates_that_are_written_at_once_stream_each_into_a_draft_of_its_own
         draft = lane.locator(f'[data-draft="{step}"]')
         expect(draft.locator("[data-text]")).to_contain_text(text.splitlines()[0])
     assert len(set(lane.locator("[data-draft] .who span").all_text_contents())) == 3, "drafts can't be told apart"
-    if folder := os.environ.get("PRAGMA_PICTURES"):
-        lane.screenshot(path=f"{folder}/drafts.png")
     Draft.objects.filter(run=run, step="5.1.write.0").delete()
     tell(run, "step_ended", "Streams.", step="5.1.write.0", text=texts["5.1.write.0"], usage=USAGE)
     expect(lane.locator('[data-draft="5.1.write.0"]')).to_have_count(0)
