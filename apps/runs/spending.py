@@ -73,9 +73,8 @@ class RunPurse:
 
         def once() -> None:
             with transaction.atomic():
-                Run.objects.select_for_update().get(
-                    pk=run
-                )  # first, as `reserve` does; and no older sum is written over ours
+                # the run's row first, as `reserve` takes it; and so no older sum is written over ours
+                Run.objects.select_for_update().get(pk=run)
                 accounts.settle(int(token), call)
                 Run.objects.filter(pk=run).update(**bill.of(run) or {})
 

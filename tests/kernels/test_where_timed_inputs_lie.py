@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 
 from apps.kernels.jail import freeze as ice
@@ -77,33 +79,38 @@ sys.stdin.read()
 """
 
 
-def test_threads_that_worked_wake_on_processors_of_their_own_and_may_move_afterwards() -> None:
-    ours = os.sched_getaffinity(0)
+@contextmanager
+def frozen() -> Iterator[int]:
+    """A process with a busy second thread, standing still; its number."""
     with subprocess.Popen([sys.executable, "-c", BUSY_THREAD], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as busy:
         assert busy.stdout is not None
         busy.stdout.readline()
         ice.freeze(busy.pid)
-        (other,) = (thread for thread in ice.turns(busy.pid) if thread != busy.pid)
-        with awake_apart(busy.pid, {busy.pid: 5, other: 10**6}):
+        try:
+            yield busy.pid
+        finally:
+            busy.kill()
+
+
+def test_threads_that_worked_wake_on_processors_of_their_own_and_may_move_afterwards() -> None:
+    ours = os.sched_getaffinity(0)
+    with frozen() as pid:
+        (other,) = (thread for thread in ice.turns(pid) if thread != pid)
+        with awake_apart(pid, {pid: 5, other: 10**6}):
             if len(ours) > 1:
                 first, second = sorted(ours)[:2]
-                assert os.sched_getaffinity(busy.pid) == {first}
+                assert os.sched_getaffinity(pid) == {first}
                 assert os.sched_getaffinity(other) == {second}
-        assert os.sched_getaffinity(busy.pid) == os.sched_getaffinity(other) == ours
-        busy.kill()
+        assert os.sched_getaffinity(pid) == os.sched_getaffinity(other) == ours
 
 
 def test_a_thread_that_chose_its_processors_keeps_them() -> None:
     ours = os.sched_getaffinity(0)
-    with subprocess.Popen([sys.executable, "-c", BUSY_THREAD], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as busy:
-        assert busy.stdout is not None
-        busy.stdout.readline()
-        ice.freeze(busy.pid)
-        os.sched_setaffinity(busy.pid, {max(ours)})
-        with awake_apart(busy.pid, {busy.pid: 10**6}):
-            assert os.sched_getaffinity(busy.pid) == {max(ours)}
-        assert os.sched_getaffinity(busy.pid) == {max(ours)}
-        busy.kill()
+    with frozen() as pid:
+        os.sched_setaffinity(pid, {max(ours)})
+        with awake_apart(pid, {pid: 10**6}):
+            assert os.sched_getaffinity(pid) == {max(ours)}
+        assert os.sched_getaffinity(pid) == {max(ours)}
 
 
 def test_who_did_nothing_in_the_last_window_is_not_placed() -> None:

@@ -72,7 +72,8 @@ def main(channel: Channel, payload: Plain) -> None:
         inputs = _inputs(channel, payload)
         laid = [inputs[first] for first in payload["firsts"]]  # the others share these ones' pages, not their places
         layouts, keys, seconds = _warm_up(model, laid, float(payload["warm_seconds"]))
-        _widen_heap(payload["outputs"])
+        if not payload["guard"]:  # there tensors have pages of their own, outside the heap
+            _widen_heap(payload["outputs"])
         channel.send({"stage": "warm", "seconds": seconds, "buffers": _buffers(model, payload), "keys": keys})
         if payload.get("observe"):
             channel.send({"stage": "observed", **_observed(model, inputs)})
