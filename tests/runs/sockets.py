@@ -14,6 +14,7 @@ from django.test import Client
 
 from apps.people.models import Person
 from pragma_web.asgi import application
+from tests.patience import PATIENCE
 
 
 class Refused(Exception):
@@ -37,13 +38,13 @@ class Socket:
     async def connect(self) -> None:
         """Shake hands. Raises `Refused`."""
         await self._application.send_input({"type": "websocket.connect"})
-        answer = await self._application.receive_output(5.0)
+        answer = await self._application.receive_output(PATIENCE)
         if answer["type"] != "websocket.accept":
             raise Refused
 
-    async def receive(self, within: float) -> dict[str, Any]:
+    async def receive(self) -> dict[str, Any]:
         """The next thing the server does."""
-        output: dict[str, Any] = await self._application.receive_output(within)
+        output: dict[str, Any] = await self._application.receive_output(PATIENCE)
         return output
 
     async def send_text(self, text: str) -> None:
@@ -53,7 +54,7 @@ class Socket:
     async def disconnect(self) -> None:
         """Leave."""
         await self._application.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self._application.wait(5.0)
+        await self._application.wait(PATIENCE)
 
 
 class Browser:
@@ -66,9 +67,9 @@ class Browser:
         self.status: dict[str, Any] = {}
         self.messages: list[dict[str, Any]] = []
 
-    async def next(self, within: float = 5.0) -> dict[str, Any]:
+    async def next(self) -> dict[str, Any]:
         """The next message, taken in as docs/api.md says."""
-        output = await self.socket.receive(within)
+        output = await self.socket.receive()
         assert output["type"] == "websocket.send", output
         message: dict[str, Any] = json.loads(output["text"])
         self.messages.append(message)
@@ -86,18 +87,18 @@ class Browser:
                 self.events, self.drafts = [], {}
         return message
 
-    async def until(self, kind: str, within: float = 5.0) -> dict[str, Any]:
+    async def until(self, kind: str) -> dict[str, Any]:
         """Take messages in until one of that type came."""
-        async with asyncio.timeout(within):
-            while (message := await self.next(within))["type"] != kind:
+        async with asyncio.timeout(PATIENCE):
+            while (message := await self.next())["type"] != kind:
                 pass
         return message
 
-    async def until_event(self, seq: int, within: float = 5.0) -> None:
+    async def until_event(self, seq: int) -> None:
         """Take messages in until that event came."""
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(PATIENCE):
             while not self.events or self.events[-1]["seq"] < seq:
-                await self.next(within)
+                await self.next()
 
     @property
     def numbers(self) -> list[int]:
@@ -108,10 +109,10 @@ class Browser:
         """Send a command."""
         await self.socket.send_text(json.dumps(message))
 
-    async def close_code(self, within: float = 5.0) -> int:
+    async def close_code(self) -> int:
         """The code the server closes with; messages before it are passed over."""
-        async with asyncio.timeout(within):
-            while (message := await self.socket.receive(within))["type"] != "websocket.close":
+        async with asyncio.timeout(PATIENCE):
+            while (message := await self.socket.receive())["type"] != "websocket.close":
                 pass
         return int(message["code"])
 

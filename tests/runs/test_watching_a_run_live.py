@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,9 +20,10 @@ from apps.hosts.models import Host
 from apps.people.models import Person
 from apps.runs import events
 from apps.runs.events import Entry
-from apps.runs.live import consumers, subscription
+from apps.runs.live import consumers, reading, subscription
 from apps.runs.live.tailer import tailer
 from apps.runs.models import Draft, Event, Run, RunState
+from tests.patience import PATIENCE
 from tests.runs.sockets import Refused, browser, cookie_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,7 +98,7 @@ async def test_a_long_log_is_replayed_whole_while_it_grows(make_run: MakeRun, pe
 
     growing = asyncio.create_task(grow())
     async with browser(f"/ws/runs/{run.pk}", person) as page:
-        await page.until_event(1860, within=20)
+        await page.until_event(1860)
         await growing
     assert page.numbers == list(range(1, 1861))
     assert max(len(m["events"]) for m in page.messages if m["type"] == "events") <= 500
@@ -111,7 +115,7 @@ async def test_reconnecting_again_and_again_leaves_neither_gap_nor_double(make_r
     growing = asyncio.create_task(grow())
     while not numbers or numbers[-1] < 120:
         async with browser(f"/ws/runs/{run.pk}?after={numbers[-1] if numbers else 0}", person) as page:
-            await page.until("events", within=10)
+            await page.until("events")
             numbers += page.numbers
     await growing
     assert numbers == list(range(1, 121))
@@ -123,7 +127,7 @@ async def test_many_pages_of_one_run_get_the_same(make_run: MakeRun, person: Per
 
     async def watch() -> list[int]:
         async with browser(f"/ws/runs/{run.pk}", cookie=cookie) as page:
-            await page.until_event(30, within=15)
+            await page.until_event(30)
             return page.numbers
 
     watching = [asyncio.create_task(watch()) for _ in range(12)]
@@ -145,14 +149,17 @@ async def test_the_status_follows_the_row_and_time(
     make_run: MakeRun, person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apps.runs.live.tailer._LOOK_ANYWAY", 0.2)
-    soon = timezone.now() + timedelta(seconds=1)
-    run = await sync_to_async(make_run)(state=RunState.RUNNING, claim_expires_at=soon)
+    clock = SimpleNamespace(now=timezone.now)
+    monkeypatch.setattr(reading, "timezone", clock)
+    later = timezone.now() + timedelta(hours=1)
+    run = await sync_to_async(make_run)(state=RunState.RUNNING, claim_expires_at=later)
     async with browser(f"/ws/runs/{run.pk}", person) as page:
         await page.until("ready")
         assert page.status["lost"] is False
         await Run.objects.filter(pk=run.pk).aupdate(doing="Checking v1", iteration=1)
         await page.until("status")
-        assert (page.status["doing"], page.status["iteration"]) == ("Checking v1", 1)
+        assert (page.status["doing"], page.status["iteration"], page.status["lost"]) == ("Checking v1", 1, False)
+        clock.now = lambda: later + timedelta(seconds=1)
         await page.until("status")
         assert page.status["lost"] is True
 
@@ -218,17 +225,25 @@ async def test_who_reads_too_slowly_is_cut_off(
     queue.offer("3")
     with pytest.raises(subscription.TooSlow):
         await queue.next()
-    monkeypatch.setattr(subscription.Subscription.__init__, "__defaults__", (1,))
+    made: list[subscription.Subscription] = []
+    reads_on = asyncio.Event()
+
+    class Narrow(subscription.Subscription):
+        def __init__(self) -> None:
+            super().__init__(capacity=1)
+            made.append(self)
 
     async def stuck(self: Any, *args: Any, **kwargs: Any) -> None:
-        await asyncio.sleep(0.5)
+        await reads_on.wait()
         await consumers.AsyncWebsocketConsumer.send(self, *args, **kwargs)
 
+    monkeypatch.setattr(consumers, "Subscription", Narrow)
     monkeypatch.setattr(consumers.RunSocket, "send", stuck)
     async with browser(f"/ws/runs/{run.pk}", person) as page:
-        for n in range(8):
-            await say(run, f"line {n}")
-            await asyncio.sleep(0.1)
+        async with asyncio.timeout(PATIENCE):
+            while not (made and made[0]._overflowed):
+                await say(run, "another line")
+        reads_on.set()
         assert await page.close_code() == consumers.SLOW
 
 
@@ -236,7 +251,6 @@ async def test_the_lists_hear_which_rows_changed(make_run: MakeRun, person: Pers
     run = await sync_to_async(make_run)(state=RunState.RUNNING)
     async with browser("/ws/runs", person) as page:
         assert await page.next() == {"type": "changed", "runs": [], "hosts": []}
-        await asyncio.sleep(0.3)
         await Run.objects.filter(pk=run.pk).aupdate(iteration=2)
         changed = await page.next()
         assert [(row["id"], row["iteration"]) for row in changed["runs"]] == [(run.pk, 2)]
@@ -245,3 +259,47 @@ async def test_the_lists_hear_which_rows_changed(make_run: MakeRun, person: Pers
         assert (await page.next())["hosts"] == ["here"]
         new = await sync_to_async(make_run)()
         assert [row["id"] for row in (await page.next())["runs"]] == [new.pk]
+
+
+async def test_the_lists_tell_all_that_changes_after_their_first_message(
+    make_run: MakeRun, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On that message a page reads its list: what changes from then on is compared with what was read before."""
+    run = await sync_to_async(make_run)(state=RunState.RUNNING)
+    lists, read = reading.lists, []
+
+    def slowly(*args: Any, **kwargs: Any) -> reading.Lists:
+        time.sleep(0.3)
+        read.append(lists(*args, **kwargs))
+        return read[-1]
+
+    monkeypatch.setattr(reading, "lists", slowly)
+    async with browser("/ws/runs", person) as page:
+        await page.next()
+        assert len(read) == 1
+        await Run.objects.filter(pk=run.pk).aupdate(iteration=2)
+        assert [row["id"] for row in (await page.next())["runs"]] == [run.pk]
+
+
+async def test_who_comes_while_the_lists_are_read_is_told_all_the_same(
+    person: Person, admin: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.runs.live.tailer._LOOK_ANYWAY", 10 * PATIENCE)
+    begun, going = threading.Event(), threading.Event()
+    changed = reading.Versions.changed
+
+    def held(versions: reading.Versions) -> bool:
+        begun.set()
+        going.wait(PATIENCE)
+        return changed(versions)
+
+    monkeypatch.setattr(reading.Versions, "changed", held)
+    async with browser("/ws/notices", person) as page:
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        async with browser("/ws/notices", admin) as other:
+            async with asyncio.timeout(PATIENCE):
+                while admin.pk not in tailer()._people:
+                    await asyncio.sleep(0.01)
+            going.set()
+            assert (await page.until("notices"))["unread"] == 0
+            assert (await other.until("notices"))["unread"] == 0

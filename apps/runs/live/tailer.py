@@ -106,11 +106,15 @@ class Tailer:
                 del self._watched[run_id]
 
     def follow_lists(self, subscription: Subscription) -> None:
-        """Tell this socket what changes in the lists, until `leave_lists`."""
+        """Tell this socket what changes in the lists, until `leave_lists`.
+
+        Its first message, of no change, says from when on: whoever reads a list then misses nothing.
+        """
         self._start()
         self._list_subscriptions.add(subscription)
         self._lists_stale = True
-        subscription.offer(wire.changed_message([], []))
+        if self._lists is not None:
+            subscription.offer(wire.changed_message([], []))
         self._wake.set()
 
     def leave_lists(self, subscription: Subscription) -> None:
@@ -176,10 +180,21 @@ class Tailer:
         self._stale = False
         tails = {run_id: watched.tail for run_id, watched in self._watched.items()}
         lists_due = bool(self._list_subscriptions or self._people) and now - self._lists_read >= _LISTS_EVERY
+        lists_stale = self._lists_stale
+        if lists_due:
+            self._lists_stale = False  # here and not once they are read: who joins meanwhile is not among these people
         people, with_rows = set(self._people), bool(self._list_subscriptions)
-        snapshots, lists = await self._in(
-            self._reader, lambda: self._read(tails, people, anyway=anyway, lists_due=lists_due, with_rows=with_rows)
-        )
+
+        def read() -> tuple[bool, dict[int, Snapshot], Lists | None]:
+            """In the reader's thread: what was committed since the last time, and the lists if they are due and changed."""
+            changed = self._versions.changed() or anyway
+            snapshots = reading.snapshots(tails) if tails and changed else {}
+            wanted = lists_due and (lists_stale or changed)
+            return changed, snapshots, reading.lists(people, with_rows=with_rows) if wanted else None
+
+        changed, snapshots, lists = await self._in(self._reader, read)
+        if changed and not lists_due:
+            self._lists_stale = True
         if anyway:
             self._looked = now
         for run_id, snapshot in snapshots.items():
@@ -191,21 +206,11 @@ class Tailer:
             if with_rows:
                 self._tell_lists(lists)
 
-    def _read(
-        self, tails: dict[int, int], people: set[int], *, anyway: bool, lists_due: bool, with_rows: bool
-    ) -> tuple[dict[int, Snapshot], Lists | None]:
-        """In the reader's thread: what was committed since the last time, and the lists if they are due and changed."""
-        changed = self._versions.changed() or anyway
-        self._lists_stale = self._lists_stale or changed
-        snapshots = reading.snapshots(tails) if tails and changed else {}
-        if not (lists_due and self._lists_stale):
-            return snapshots, None
-        self._lists_stale = False
-        return snapshots, reading.lists(people, with_rows=with_rows)
-
     def _tell_lists(self, lists: Lists) -> None:
         before, self._lists = self._lists, lists
         if before is None:
+            for subscription in self._list_subscriptions:
+                subscription.offer(wire.changed_message([], []))
             return
         runs = [status for run_id, status in lists.runs.items() if before.runs.get(run_id) != status]
         hosts = [name for name in {**before.hosts, **lists.hosts} if before.hosts.get(name) != lists.hosts.get(name)]
