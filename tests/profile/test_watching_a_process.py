@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from apps.kernels.jail import freeze
 from apps.kernels.machine import HostReport
 from apps.kernels.profile import sampling
 from apps.kernels.profile.attribution import attribute, read_mappings
@@ -34,9 +36,9 @@ def busy(build: Callable[..., BuiltLibrary], start: Callable[..., KernelProcess]
     return start(build(BUSY))
 
 
-@pytest.mark.parametrize("way", ["clock events", "ptrace"])
+@pytest.mark.parametrize("way", ["clock events", "stopping"])
 def test_both_ways_of_sampling_find_the_loop(busy: KernelProcess, way: str) -> None:
-    open_way = {"clock events": sampling.sampled_by_clock, "ptrace": sampling._by_ptrace}[way]
+    open_way = {"clock events": sampling.sampled_by_clock, "stopping": sampling.sampled_by_stopping}[way]
     try:
         with open_way(busy.pid) as counters:
             busy.call(60)
@@ -47,6 +49,20 @@ def test_both_ways_of_sampling_find_the_loop(busy: KernelProcess, way: str) -> N
     assert found.functions.most_common(1)[0][0] == ("kernel.so", "spin")
     assert found.share_of_libraries() > 0.6
     assert busy.call(1) > 0  # it goes on unharmed
+
+
+def test_a_process_that_stands_still_is_left_standing(busy: KernelProcess) -> None:
+    freeze.freeze(busy.pid)
+    had = freeze.turns(busy.pid)
+    with sampling.sampled_by_stopping(busy.pid) as counters:
+        for _ in range(5):
+            freeze.freeze(busy.pid)  # as often as it likes: no glance lets it go on
+            time.sleep(0.01)
+    assert counters.addresses == []
+    assert set(freeze.thread_states(busy.pid)) == {"T"}
+    assert freeze.turns(busy.pid) == had
+    freeze.thaw(busy.pid)
+    assert busy.call(1) > 0
 
 
 def test_a_process_that_is_gone_can_not_be_sampled() -> None:
@@ -63,7 +79,7 @@ def test_a_closed_way_says_why(monkeypatch: pytest.MonkeyPatch, busy: KernelProc
         raise sampling.NoSampling("perf_event_open: Operation not permitted")
 
     monkeypatch.setattr(sampling, "sampled_by_clock", closed)
-    monkeypatch.setattr(sampling, "_by_ptrace", closed)
+    monkeypatch.setattr(sampling, "sampled_by_stopping", closed)
     profile = profile_candidate(problem(64, 64, 1), busy, host, seconds=0.2)
     assert any("not permitted" in missing.why for missing in profile.unavailable if missing.name == "samples")
     assert profile.tier == "software"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 FREEZE_SECONDS = 10.0
 LOOK_SECONDS = 30e-6
+_glances: dict[int, threading.Lock] = {}
 
 
 class NotFrozen(Exception):
@@ -17,7 +20,49 @@ class NotFrozen(Exception):
 
 
 def freeze(pid: int) -> None:
-    """Stop every thread; returns once the kernel says that each of them stands still. Raises `NotFrozen`."""
+    """Stop every thread; returns once the kernel says that each of them stands still. Raises `NotFrozen`.
+
+    Where another thread of ours glances at the process just now, that is waited for: it would let it go on afterwards.
+    """
+    with _glances.get(pid, contextlib.nullcontext()):
+        _stop(pid)
+
+
+@contextlib.contextmanager
+def glances(pid: int) -> Iterator[threading.Lock]:
+    """While the block runs, `glance` may be used with this lock from another thread, and `freeze` from this one."""
+    lock = _glances[pid] = threading.Lock()
+    try:
+        yield lock
+    finally:
+        _glances.pop(pid, None)
+
+
+def glance(pid: int, lock: threading.Lock) -> dict[int, int | None]:
+    """Stop what runs for a moment: for each thread that was running, its program counter; None within a system call.
+
+    Empty where the process stands still already: that is somebody else's doing, and stays. Raises `NotFrozen`.
+    """
+    with lock:
+        running = [task for task, state in _states(pid) if state == "R"]
+        if not running:
+            return {}
+        try:
+            _stop(pid)
+            return {task: counter for task in running for counter in _program_counter(pid, task)}
+        finally:
+            thaw(pid)
+
+
+def _program_counter(pid: int, task: int) -> Iterator[int | None]:
+    """Of a thread that stands still, from /proc/PID/task/TID/syscall (proc_pid_syscall(5)); nothing where it is gone."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = _read(f"/proc/{pid}/task/{task}/syscall").split()
+        if fields[0] != b"running":
+            yield int(fields[-1], 16) if fields[0] == b"-1" else None
+
+
+def _stop(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGSTOP)
     except ProcessLookupError:
@@ -42,20 +87,25 @@ def thaw(pid: int) -> None:
 
 def thread_states(pid: int) -> str:
     """One letter a thread, as in /proc: R running, S sleeping, T stopped, Z dead."""
-    letters = []
-    directory = f"/proc/{pid}/task"
+    return "".join(state for _, state in _states(pid))
+
+
+def _states(pid: int) -> list[tuple[int, str]]:
+    found = []
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - read thousands of times a judgement
+            with contextlib.suppress(OSError, IndexError):
+                stat = _read(f"/proc/{pid}/task/{task}/stat")
+                found.append((int(task), stat.rsplit(b")", 1)[1].split(None, 1)[0].decode()))
+    return found
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        tasks = os.listdir(directory)  # noqa: PTH208 - read thousands of times a judgement
-    except OSError:
-        return ""
-    for task in tasks:
-        with contextlib.suppress(OSError, IndexError):
-            descriptor = os.open(f"{directory}/{task}/stat", os.O_RDONLY)
-            try:
-                letters.append(os.read(descriptor, 512).rsplit(b")", 1)[1].split(None, 1)[0].decode())
-            finally:
-                os.close(descriptor)
-    return "".join(letters)
+        return os.read(descriptor, 512)
+    finally:
+        os.close(descriptor)
 
 
 class Turns(NamedTuple):
@@ -74,11 +124,7 @@ def turns(pid: int) -> dict[int, Turns]:
     found = {}
     with contextlib.suppress(OSError, ValueError):
         for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - as above
-            descriptor = os.open(f"/proc/{pid}/task/{task}/schedstat", os.O_RDONLY)
-            try:
-                found[int(task)] = Turns(*map(int, os.read(descriptor, 128).split()))
-            finally:
-                os.close(descriptor)
+            found[int(task)] = Turns(*map(int, _read(f"/proc/{pid}/task/{task}/schedstat").split()))
     return found
 
 

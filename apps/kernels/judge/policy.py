@@ -175,10 +175,9 @@ def judge_evidence(evidence: Evidence, policy: Policy) -> list[Rejection]:
 def _library_computes(evidence: Evidence, policy: Policy, top: str) -> list[Rejection]:
     share = evidence.foreign / max(1, evidence.total)
     seconds = evidence.foreign * evidence.seconds_a_sample / max(1, evidence.calls)
-    of_call = seconds * evidence.calls / evidence.seconds if evidence.seconds else 0.0
     shares = (
         _surely(evidence.foreign, evidence.total) > SHARE,
-        of_call > SHARE_OF_CALL,
+        _least(evidence.foreign) * evidence.seconds_a_sample > SHARE_OF_CALL * evidence.seconds > 0,
         evidence.caller.computes_elsewhere,
     )
     if seconds <= ALLOWANCE_SECONDS * evidence.slowness or not any(shares):
@@ -195,6 +194,11 @@ def _surely(part: int, whole: int) -> float:
     """A share, three standard errors below what was seen of it: one honest judgement in a thousand is worse luck."""
     share = part / max(1, whole)
     return share - 3 * math.sqrt(share * (1 - share) / max(1, whole))
+
+
+def _least(seen: int) -> float:
+    """How many samples were to be expected where so many were seen, three standard errors (of Poisson's) below."""
+    return seen - 3 * math.sqrt(seen)
 
 
 def openmp_runtimes(objects: Iterable[tuple[int, int, str]]) -> tuple[str, ...]:

@@ -101,6 +101,7 @@ class Runner:
         self.buffers: dict[str, int] = {}
         self.built = Artefacts()
         self.frozen = False
+        self.calls, self.seconds = 0, 0.0  # of all its windows so far, counted or not
         self._turns: dict[int, ice.Turns] = {}  # what its threads had had of the processors when it was frozen
         self._worked: dict[int, int] = {}  # nanoseconds that each of them had since it was frozen the time before
         self._inputs: tuple[tuple[int, int], ...] = ()
@@ -251,6 +252,8 @@ class Runner:
         window = Window(ended - started, self._outputs(answer, len(order)), self._caller_nanoseconds() - before)
         self._check_storage(window)
         self.alive.append(window)
+        self.calls += len(order)
+        self.seconds += window.nanoseconds / 1e9 - (pause.lasted if pause else 0.0)
         return window
 
     def _pause(self, pause: Pause, started: int) -> None:

@@ -44,6 +44,7 @@ def timed_calls(group: Group, into: list[Seen], *, full: bool) -> Iterator[None]
     period = TIMED_PERIOD_NS if full else PERIOD_NS
     runner = group.runners["candidate"]
     pid = runner.jailed.pid
+    calls, seconds = runner.calls, runner.seconds
     with ExitStack() as stack:
         try:
             taken = [stack.enter_context(sampled_by_clock(one.jailed.pid, period)) for one in group.runners.values()]
@@ -54,7 +55,6 @@ def timed_calls(group: Group, into: list[Seen], *, full: bool) -> Iterator[None]
     if not taken:
         return
     mine = taken[list(group.runners).index("candidate")]
-    times = group.times.get("candidate", [])
     into.append(
         Seen(
             runner.jailed.work_inside,
@@ -62,8 +62,8 @@ def timed_calls(group: Group, into: list[Seen], *, full: bool) -> Iterator[None]
             mine.of_thread(pid),
             ice.mapped_objects(pid),
             mine.source,
-            calls=len(times) * group.block,
-            seconds=sum(times) * group.block / 1e6,
+            calls=runner.calls - calls,
+            seconds=runner.seconds - seconds,
             period=period / 1e9,
         )
     )

@@ -92,7 +92,6 @@ def _sample(observed: Observed) -> Seen:
                 seen.calls += observed.window()
         seen.addresses += counters.addresses
         seen.caller += counters.of_thread(pid)
-        observed.runner.freeze()  # anew: ptrace stirs the threads that it lets go of
         seen.objects, seen.source = ice.mapped_objects(pid), counters.source
         seen.seconds += observed.seconds
         patience = time.monotonic() - started

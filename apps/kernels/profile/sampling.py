@@ -1,7 +1,8 @@
-"""Where a process spends its time: program counters sampled from outside, by the kernel's clock events or by ptrace.
+"""Where a process spends its time: program counters sampled from outside, by the kernel's clock events or by stopping it.
 
 The kernel's software clock event (`perf_event_open`, no hardware counter needed, no tool either) costs next to nothing.
-Where it is closed, as in many containers, threads are stopped for some microseconds each 4 ms and their registers read.
+Where it is closed, as in many containers and for most users of Debian and Ubuntu, the process is stopped for some
+microseconds each 4 ms, and the kernel says where each of its threads stands.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import platform
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from apps.kernels.profile.tracing import CONTINUE, DETACH, GET_REGISTERS, SEIZE, ptrace, stopped
+from apps.kernels.jail import freeze as ice
 
 _SYSCALL = {"x86_64": 298, "aarch64": 241}
 _SOFTWARE, _TASK_CLOCK = 1, 1
@@ -64,7 +65,7 @@ def sampled(pid: int) -> Iterator[ProgramCounters]:
             counters = stack.enter_context(sampled_by_clock(pid))
         except NoSampling as refused:
             try:
-                counters = stack.enter_context(_by_ptrace(pid))
+                counters = stack.enter_context(sampled_by_stopping(pid))
             except NoSampling as also:
                 raise NoSampling(f"{refused}; {also}") from None
         yield counters
@@ -166,80 +167,43 @@ def read_ring(ring: mmap.mmap) -> Iterator[tuple[int, int]]:
         position += length
 
 
-# ---- ptrace --------------------------------------------------------------------------------------------------------
+# ---- stopping ------------------------------------------------------------------------------------------------------
 
 _PAUSE = 0.004
-_RIP = 16  # the instruction pointer's place in user_regs_struct of x86-64
 
 
 @contextmanager
-def _by_ptrace(pid: int) -> Iterator[ProgramCounters]:
-    if platform.machine() != "x86_64":
-        raise NoSampling("ptrace is used on x86-64 only")
-    counters = ProgramCounters("ptrace")
-    stop, ready, refused = threading.Event(), threading.Event(), []
-    threads = _threads(pid)
+def sampled_by_stopping(pid: int) -> Iterator[ProgramCounters]:
+    """As `sampled`, by stopping the process each 4 ms or not at all. `freeze` it from the calling thread only meanwhile."""
+    counters = ProgramCounters("stopped each 4 ms")
+    _refuse_closed(pid)
+    over = threading.Event()
 
-    def trace() -> None:
-        # All requests must come from the thread that seized.
-        seized = []
+    def look(lock: threading.Lock) -> None:
+        with suppress(ice.NotFrozen):
+            while not over.wait(_PAUSE):
+                for thread, address in ice.glance(pid, lock).items():
+                    counters.addresses.append(KERNEL if address is None else address)
+                    counters.threads.append(thread)
+
+    with ice.glances(pid) as lock:
+        sampler = threading.Thread(target=look, args=(lock,), name="sampler", daemon=True)
+        sampler.start()
         try:
-            for thread in threads:
-                if ptrace(SEIZE, thread) < 0:
-                    if not _is_alive(pid, thread):
-                        continue
-                    refused.append(f"ptrace: {os.strerror(ctypes.get_errno())}")
-                    return
-                seized.append(thread)
-            ready.set()
-            while not stop.wait(_PAUSE):
-                for thread in seized:
-                    if _is_running(pid, thread) and (address := _stopped_at(thread)) is not None:
-                        counters.addresses.append(address)
-                        counters.threads.append(thread)
+            yield counters
         finally:
-            for thread in seized:
-                if stopped(thread):
-                    ptrace(DETACH, thread)
-            ready.set()
+            over.set()
+            sampler.join()
 
-    tracer = threading.Thread(target=trace, name="sampler", daemon=True)
-    tracer.start()
-    ready.wait(5)
-    if refused:
-        tracer.join(5)
-        raise NoSampling(refused[0])
+
+def _refuse_closed(pid: int) -> None:
     try:
-        yield counters
-    finally:
-        stop.set()
-        tracer.join(5)
-
-
-def _stopped_at(thread: int) -> int | None:
-    """Stops a thread, reads its instruction pointer, lets it go on."""
-    if not stopped(thread):
-        return None
-    registers = (ctypes.c_ulonglong * 27)()
-    read = ptrace(GET_REGISTERS, thread, ctypes.addressof(registers)) == 0
-    ptrace(CONTINUE, thread)
-    return int(registers[_RIP]) if read else None
-
-
-def _is_running(pid: int, thread: int) -> bool:
-    return _state(pid, thread) == "R"
-
-
-def _is_alive(pid: int, thread: int) -> bool:
-    return _state(pid, thread) not in ("", "X", "Z")
-
-
-def _state(pid: int, thread: int) -> str:
-    """The thread's state as a letter, empty where it is gone."""
-    try:
-        return Path(f"/proc/{pid}/task/{thread}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return ""
+        Path(f"/proc/{pid}/syscall").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        _threads(pid)  # says where the process is gone
+        raise NoSampling("stopping: this kernel doesn't say where a stopped thread stands") from None
+    except OSError as problem:
+        raise NoSampling(f"stopping: where a thread stands may not be read: {problem.strerror}") from None
 
 
 # ---- shared --------------------------------------------------------------------------------------------------------

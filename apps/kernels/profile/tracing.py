@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-CONTINUE, GET_REGISTERS, GET_FLOATING_POINT, DETACH, SEIZE, INTERRUPT = 7, 12, 14, 17, 0x4206, 0x4207
+GET_FLOATING_POINT, DETACH, SEIZE, INTERRUPT = 14, 17, 0x4206, 0x4207
 _WAIT_ALL = 0x40000000
 
 
