@@ -11,6 +11,7 @@ import pytest
 from apps.agents.gateway import asking
 from apps.agents.gateway.secret import Secret
 from apps.agents.gateway.settings import ModelSettings
+from tests.agents_models.clock import Clock
 from tests.agents_models.server import ModelServer
 
 KEY = "sk-proj-9fQ2/vX+7LmTzK4wB8"  # characters that other encodings change
@@ -47,6 +48,14 @@ def settings_of(server: ModelServer) -> SettingsMaker:
         return replace(settings, **changes)
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def clock_of_calls(one_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Only the server's silence counts."""
+    clock = Clock(one_server.script)
+    clock.put(monkeypatch)
+    return clock
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.patience import PATIENCE
 
 ECHO = "{key}"  # in any text: the Authorization header as it came
 Counts = tuple[int, int]
@@ -60,6 +62,7 @@ class Script:
     answer: Callable[[Request], Reply] | None = None  # asked from several threads at once
     requests: list[Request] = field(default_factory=list)
     gone: list[float] = field(default_factory=list)  # when a caller was found to have left
+    silent: int = 0  # how many callers are kept waiting: all was said to them that will be
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next(self, request: Request) -> Reply:
@@ -67,6 +70,17 @@ class Script:
             self.requests.append(request)
             answer, scripted = self.answer, self.replies[min(len(self.requests), len(self.replies)) - 1 :][:1]
         return answer(request) if answer is not None else scripted[0]
+
+    @contextmanager
+    def silence(self) -> Iterator[None]:
+        """A caller waits for nothing."""
+        with self.lock:
+            self.silent += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.silent -= 1
 
     def play(self, *replies: Reply) -> None:
         """Forget what was; these come next."""
@@ -132,16 +146,18 @@ class _Handler(BaseHTTPRequestHandler):
         return self._raw("[DONE]")
 
     def _wait_until_gone(self, keepalive: bytes) -> None:
-        """Say nothing more, or the same for ever, until the caller has left (at most 20 s)."""
+        """Say nothing more, or the same for ever, until the caller has left (or all patience has an end)."""
         self.connection.settimeout(0.05)
-        for _ in range(400):
-            if keepalive:
-                self.wfile.write(keepalive)
-            try:
-                if self.connection.recv(1) == b"":
-                    raise ConnectionResetError
-            except TimeoutError:
-                continue
+        until = time.monotonic() + 2 * PATIENCE
+        with self.script.silence():
+            while time.monotonic() < until:
+                if keepalive:
+                    self.wfile.write(keepalive)
+                try:
+                    if self.connection.recv(1) == b"":
+                        raise ConnectionResetError
+                except TimeoutError:
+                    continue
 
     def _whole(self, status: int, text: str, reply: Reply) -> None:
         data = self._echoed(text).encode()

@@ -12,7 +12,9 @@ from apps.agents.gateway.faults import CallFailed, Fault
 from apps.agents.gateway.provider import terms
 from apps.agents.gateway.purse import Call, Largest, Message, OverLimit, Question
 from apps.agents.gateway.settings import ModelSettings
+from tests.agents_models.clock import Clock
 from tests.agents_models.server import Reply, Request
+from tests.patience import PATIENCE
 
 QUESTION = Question((Message("system", "You write kernels."), Message("user", "Write one.")), "write", 0.5)
 
@@ -118,7 +120,7 @@ def test_calls_side_by_side_cannot_overspend(server: Any, settings_of: Any) -> N
     assert server.script.requests == []
 
 
-def test_one_silent_model_keeps_no_other_waiting(server: Any, settings_of: Any) -> None:
+def test_one_silent_model_keeps_no_other_waiting(server: Any, settings_of: Any, clock_of_calls: Clock) -> None:
     def reply(request: Request) -> Reply:
         return Reply(misbehaviour="deaf") if request.prompt == "be silent" else Reply(f"to {request.prompt}")
 
@@ -130,10 +132,13 @@ def test_one_silent_model_keeps_no_other_waiting(server: Any, settings_of: Any) 
             return str(failed.fault)
 
     server.script.play_by(reply)
+    clock_of_calls.stopped = True
     asked = ["be silent", *(f"question {n}" for n in range(12))]
     with ThreadPoolExecutor(len(asked)) as threads:
         calls = {text: threads.submit(ask, text) for text in asked}
-        assert [calls[text].result(timeout=4) for text in asked[1:]] == [f"to {text}" for text in asked[1:]]
+        assert [calls[text].result(PATIENCE) for text in asked[1:]] == [f"to {text}" for text in asked[1:]]
+        assert not calls["be silent"].done()
+        clock_of_calls.stopped = False
         assert calls["be silent"].result() == "time_out"
 
 

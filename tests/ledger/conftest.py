@@ -13,10 +13,10 @@ from apps.hosts import outgoing, waiting
 from apps.ledger import sealing, trials
 from apps.ledger.models import KeySource, LanguageModel
 from apps.runs import queue
-from tests.agents_models.conftest import KEY, impatient, one_server, server
+from tests.agents_models.conftest import KEY, clock_of_calls, impatient, one_server, server
 from tests.agents_models.server import ModelServer
 
-__all__ = ["impatient", "one_server", "server"]
+__all__ = ["clock_of_calls", "impatient", "one_server", "server"]
 
 MakeModel = Callable[..., LanguageModel]
 

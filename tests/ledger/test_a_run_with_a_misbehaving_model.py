@@ -25,7 +25,7 @@ from tests.agents_models.world import answer, counsel, in_turn, is_conductor
 from tests.ledger.conftest import MakeModel
 from tests.ledger.world import assert_no_key, everything_kept, ordered, work
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 TOLD = f"your key is {ECHO}, Authorization: Bearer {ECHO}"
 ERROR = json.dumps({"error": {"message": TOLD, "type": "x", "code": "y"}})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 import threading
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -25,6 +24,7 @@ from apps.runs.journal import RunJournal
 from apps.runs.models import Draft, Event, Problem, Run, RunState, Version
 from apps.runs.recorder import Recorder
 from apps.runs.spending import RunPurse
+from tests.agents_models.clock import Clock
 from tests.agents_models.conftest import KEY
 from tests.agents_models.server import ECHO, Reply
 from tests.agents_models.world import answer, in_turn, is_conductor
@@ -37,13 +37,13 @@ from tests.ledger.world import (
     judge,
     ordered,
     text_of,
-    until,
     work,
 )
-from tests.runs.scripted import silence, take
+from tests.patience import PATIENCE, until
+from tests.runs.scripted import silence, stays_paused, take
 from tests.runs.station import Station
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 EVERYTHING = [
     answer("correct 1.8"),
     answer("build_failed"),  # repaired
@@ -191,8 +191,10 @@ def in_background(run: Run) -> threading.Thread:
 
 
 def test_a_stop_in_the_browser_ends_the_call_and_keeps_what_it_said(
-    server: Any, model: LanguageModel, problem: Problem, device: Device, person: Person, signed_in: Client
-) -> None:
+    server: Any, model: LanguageModel, problem: Problem, device: Device, person: Person, signed_in: Client,
+    clock_of_calls: Clock,
+) -> None:  # fmt: skip
+    clock_of_calls.stopped = True
     first = iter([answer("correct 1.8")])
     slow = Reply(f"Let me think about {ECHO} tiles of rows, ", misbehaviour="trickle")
     server.script.play_by(lambda request: by_what_is_asked(request) if is_conductor(request) else next(first, slow))
@@ -204,7 +206,7 @@ def test_a_stop_in_the_browser_ends_the_call_and_keeps_what_it_said(
         assert Call.objects.get(run=run.pk, outcome=Outcome.OPEN).counted_usd > 0
         assert signed_in.post(f"/runs/{run.pk}/order/", {"do": "stop"}).status_code in (200, 302)
         until(lambda: server.script.gone)  # the server would have gone on
-        working.join(20)
+        working.join(PATIENCE)
     run.refresh_from_db()
     assert run.state == RunState.STOPPED
     assert run.result is not None
@@ -215,29 +217,31 @@ def test_a_stop_in_the_browser_ends_the_call_and_keeps_what_it_said(
 
 
 def test_a_pause_lets_the_call_end_and_then_waits(
-    server: Any, model: LanguageModel, problem: Problem, device: Device, person: Person
-) -> None:
+    server: Any, model: LanguageModel, problem: Problem, device: Device, person: Person,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    wait_a_while = stays_paused(monkeypatch)
     asked, going = threading.Event(), threading.Event()
 
     def reply(request: Any) -> Reply:
         if not is_conductor(request) and not asked.is_set():
             asked.set()
-            going.wait(10)
+            going.wait(PATIENCE)
         return by_what_is_asked(request)
 
     server.script.play_by(reply)
     run = ordered(problem, person, iterations=1)
     with Station(judge):
         working = in_background(run)
-        assert asked.wait(20)
+        assert asked.wait(PATIENCE)
         steering.pause(run, person)
         going.set()
         until(lambda: Version.objects.filter(run=run).exists())
-        time.sleep(0.7)
+        wait_a_while()
         assert len(server.script.requests) == 1
         assert Run.objects.get(pk=run.pk).state == RunState.PAUSED
         steering.resume(run, person)
-        working.join(20)
+        working.join(PATIENCE)
     run.refresh_from_db()
     assert run.state == RunState.FINISHED
 

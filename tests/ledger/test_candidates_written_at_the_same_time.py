@@ -19,21 +19,23 @@ from apps.runs import claims, steering, tasks
 from apps.runs.models import Draft, Event, JournalEntry, Problem, Run, RunState, Version
 from apps.runs.presentation import reasoning
 from apps.runs.transcripts import exporting, importing, transcript
+from tests.agents_models.clock import Clock
 from tests.agents_models.server import ECHO, Reply, Request
 from tests.agents_models.world import answer, counsel, is_conductor
 from tests.ledger.test_a_whole_run_with_a_model import in_background
-from tests.ledger.world import judge, ordered, until, work
+from tests.ledger.world import judge, ordered, work
+from tests.patience import PATIENCE, until
 from tests.runs.scripted import silence
 from tests.runs.station import Station
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 
 class Together:
     """Answers the Coder only once so many questions are there; each by its temperature, so that slots can be told apart."""
 
     def __init__(self, many: int) -> None:
-        self._gate = threading.Barrier(many, timeout=20.0)
+        self._gate = threading.Barrier(many, timeout=PATIENCE)
 
     def __call__(self, request: Request) -> Reply:
         if is_conductor(request):
@@ -73,21 +75,27 @@ def test_they_are_asked_for_at_the_same_time_and_gathered_in_order(
 
 @dataclass
 class Counted:
-    """A model that takes `seconds` for a candidate and remembers how many it wrote at the same time at `most`."""
+    """A model that takes `seconds` for a candidate and remembers how many it wrote at the same time at `most`.
+
+    Its first answers wait until `together` are asked for.
+    """
 
     seconds: float
+    together: int = 1
     most: int = 0
     going: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    came: threading.Condition = field(default_factory=threading.Condition)
 
     def __call__(self, request: Request) -> Reply:
         if is_conductor(request):
             return counsel()
-        with self.lock:
+        with self.came:
             self.going += 1
             self.most = max(self.most, self.going)
-        time.sleep(self.seconds)
-        with self.lock:
+            self.came.notify_all()
+            self.came.wait_for(lambda: self.most >= self.together, PATIENCE)
+        time.sleep(self.seconds)  # in which more could come
+        with self.came:
             self.going -= 1
         return answer(f"correct {1 + float(request.body['temperature'])}")
 
@@ -96,7 +104,7 @@ def test_no_more_are_asked_for_at_once_than_the_model_takes(
     server: Any, model: LanguageModel, problem: Problem, device: Device, person: Person
 ) -> None:
     LanguageModel.objects.update(at_once=2)
-    counted = Counted(seconds=0.4)
+    counted = Counted(seconds=0.4, together=2)
     server.script.play_by(counted)
     run = work(a_run(problem, person, 4, iterations=1))
     assert Version.objects.filter(run=run).count() == 4
@@ -104,8 +112,11 @@ def test_no_more_are_asked_for_at_once_than_the_model_takes(
 
 
 def test_each_streams_its_own_draft(
-    server: Any, model: LanguageModel, problem: Problem, device: Device, person: Person, signed_in: Client
-) -> None:
+    server: Any, model: LanguageModel, problem: Problem, device: Device, person: Person, signed_in: Client,
+    clock_of_calls: Clock,
+) -> None:  # fmt: skip
+    clock_of_calls.stopped = True
+
     def reply(request: Request) -> Reply:
         slot = round(float(request.body["temperature"]) * 10)
         return Reply(f"Candidate of warmth {slot} {ECHO} ", misbehaviour="trickle")
@@ -124,7 +135,7 @@ def test_each_streams_its_own_draft(
         assert 'data-draft="1.0.write.0"' in page and 'data-draft="1.1.write.0"' in page
         assert "candidate 1" in page and "candidate 2" in page
         steering.stop(run, person)
-        working.join(20)
+        working.join(PATIENCE)
     run.refresh_from_db()
     assert run.state == RunState.STOPPED
     assert not Call.objects.filter(outcome=Outcome.OPEN).exists()
@@ -176,10 +187,11 @@ def test_what_was_written_before_a_limit_is_judged_and_kept(
 
 def test_a_worker_that_dies_repeats_only_what_was_on_its_way(
     server: Any, model: LanguageModel, problem: Problem, device: Device, person: Person, admin: Person,
-    monkeypatch: pytest.MonkeyPatch,
+    clock_of_calls: Clock,
 ) -> None:  # fmt: skip
     """The first of two is recorded when the worker dies over the second: its heir asks for the second alone."""
     dying = threading.Event()
+    clock_of_calls.stopped = True
 
     def reply(request: Request) -> Reply:
         if is_conductor(request):
@@ -197,13 +209,11 @@ def test_a_worker_that_dies_repeats_only_what_was_on_its_way(
         working = in_background(run)
         until(lambda: JournalEntry.objects.filter(run=run, key="1.0.write.0").exists())
         until(lambda: Draft.objects.filter(run=run, text__contains="about to").exists())
-        silence(run)
         dying.set()
-        heir = claims.take(run.pk)
-        assert heir is not None
+        heir = until(lambda: silence(run) or claims.take(run.pk))  # the first worker's beat may come in between
         before = len(server.script.requests)
         tasks.work(heir)
-        working.join(20)
+        working.join(PATIENCE)
     run.refresh_from_db()
     asked = [one for one in server.script.requests[before:] if not is_conductor(one)]
     assert [one.body["temperature"] for one in asked] == [0.2]

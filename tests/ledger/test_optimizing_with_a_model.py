@@ -17,7 +17,7 @@ from tests.conftest import SOFTSIGN
 from tests.ledger.world import by_what_is_asked
 from tests.runs.optimizing import judge_with, run_command
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -80,7 +80,6 @@ def check(run: Run, client: Client) -> None:
     assert "All 10 iterations are done" in page
 
 
-@pytest.mark.timeout(180)
 def test_the_best_is_kept_and_each_failure_shown_for_its_reason(
     server: Any, model: LanguageModel, device: Device, person: Person, signed_in: Client
 ) -> None:

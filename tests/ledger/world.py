@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
-from collections.abc import Callable
 from io import StringIO
 from typing import Any
 from urllib.parse import quote
@@ -56,14 +54,6 @@ def work(run: Run) -> Run:
         tasks.work_on_run(run.pk)
     run.refresh_from_db()
     return run
-
-
-def until(condition: Callable[[], Any], within: float = 20.0) -> Any:
-    limit = time.monotonic() + within
-    while not (found := condition()):
-        assert time.monotonic() < limit, "it never came to that"
-        time.sleep(0.02)
-    return found
 
 
 def text_of(answer: Any) -> str:

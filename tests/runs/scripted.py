@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+import pytest
 from django.utils import timezone
 
 from apps.agents.loop import optimise
 from apps.agents.ports import Assignment, RunEnded
 from apps.agents.steps.course import Team
-from apps.runs import claims
+from apps.runs import claims, control
 from apps.runs.beat import Hold, beat
 from apps.runs.claims import Claim
 from apps.runs.control import RunControl
@@ -18,6 +20,7 @@ from apps.runs.journal import RunJournal
 from apps.runs.models import Run
 from apps.runs.recorder import Recorder
 from tests.agents.doubles import ScriptedCoder, ScriptedConductor, ScriptedDevice, Watch, World
+from tests.patience import until
 
 
 def take(run: Run) -> Claim:
@@ -30,6 +33,23 @@ def take(run: Run) -> Claim:
 def silence(run: Run) -> None:
     """As if the run's worker had died a while ago."""
     Run.objects.filter(pk=run.pk, claim__isnull=False).update(claim_expires_at=timezone.now() - timedelta(seconds=1))
+
+
+def stays_paused(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Waits until a paused run has looked several more times whether it may go on, and has not gone on meanwhile."""
+    looks, wait = [], Hold.wait
+
+    def counted(hold: Hold, seconds: float) -> None:
+        looks.append(seconds)
+        wait(hold, seconds)
+
+    def wait_for_looks() -> None:
+        before = len(looks)
+        until(lambda: len(looks) >= before + 3, "the run doesn't wait")
+
+    monkeypatch.setattr(control, "_PAUSED_LOOK_EVERY", 0.1)
+    monkeypatch.setattr(Hold, "wait", counted)
+    return wait_for_looks
 
 
 @dataclass

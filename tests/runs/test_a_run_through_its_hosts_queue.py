@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -22,10 +21,11 @@ from apps.runs.assignments import pinned
 from apps.runs.launch import LaunchOrder
 from apps.runs.models import Draft, Event, JournalEntry, Measurement, Problem, Purpose, Run, RunState, Version
 from tests.agents.doubles import ScriptedCoder, ScriptedConductor, World, an_evaluation
-from tests.runs.scripted import silence
+from tests.patience import PATIENCE, until
+from tests.runs.scripted import silence, stays_paused
 from tests.runs.station import Station
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 MakeRun = Callable[..., Run]
 
 
@@ -57,14 +57,6 @@ def in_background(run: Run) -> threading.Thread:
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     return thread
-
-
-def until(condition: Callable[[], Any], within: float = 20.0) -> Any:
-    limit = time.monotonic() + within
-    while not (found := condition()):
-        assert time.monotonic() < limit, "it never came to that"
-        time.sleep(0.02)
-    return found
 
 
 def kinds(run: Run) -> list[str]:
@@ -139,7 +131,7 @@ def test_stopping_cancels_the_judgement_in_hand_and_judges_the_best(
         draft = until(lambda: Draft.objects.filter(run=run, text__contains="pair 3 of 30").first())
         assert draft.agent == "verifier"
         steering.stop(run, person)
-        working.join(20)
+        working.join(PATIENCE)
     run.refresh_from_db()
     hanging.refresh_from_db()
     assert hanging.state == JobState.CANCELLED
@@ -154,14 +146,17 @@ def test_stopping_at_once_judges_nothing_more(script: Any, make_run: MakeRun, pe
         working = in_background(run)
         until(lambda: Job.objects.filter(request__candidate="correct 2.0 # hangs", state=JobState.RUNNING).first())
         steering.stop(run, person, at_once=True)
-        working.join(20)
+        working.join(PATIENCE)
     run.refresh_from_db()
     assert (run.state, run.result, run.speedup) == (RunState.STOPPED, None, 1.0)
     assert run.best is not None
     assert not Measurement.objects.filter(version__run=run, purpose=Purpose.FINAL).exists()
 
 
-def test_a_paused_run_waits_and_goes_on(script: Any, make_run: MakeRun, person: Person) -> None:
+def test_a_paused_run_waits_and_goes_on(
+    script: Any, make_run: MakeRun, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_a_while = stays_paused(monkeypatch)
     script(World({(1, 0): "correct 1.1 # hangs", (2, 0): "correct 2"}))
     run = make_run(iterations=2)
     with Station():
@@ -173,11 +168,11 @@ def test_a_paused_run_waits_and_goes_on(script: Any, make_run: MakeRun, person: 
         until(lambda: Job.objects.get(pk=again.pk).state == JobState.RUNNING)
         jobs.end(Job.objects.get(pk=again.pk), JobState.DONE, result=to_plain(an_evaluation("correct 1.1")))
         until(lambda: Version.objects.filter(run=run).exists())
-        time.sleep(1.2)
+        wait_a_while()
         assert Version.objects.filter(run=run).count() == 1
         assert Run.objects.get(pk=run.pk).state == RunState.PAUSED
         steering.resume(run, person)
-        working.join(20)
+        working.join(PATIENCE)
     run.refresh_from_db()
     assert run.state == RunState.FINISHED
     assert Version.objects.filter(run=run).count() == 2
@@ -194,7 +189,7 @@ def test_a_worker_told_to_leave_gives_its_run_back_and_another_goes_on(script: A
         )
         try:
             old.leave()
-            working.join(20)
+            working.join(PATIENCE)
             assert not working.is_alive()
         finally:
             old._leaving.clear()
