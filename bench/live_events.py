@@ -113,7 +113,7 @@ async def _watch(
     clients = [asyncio.create_task(_client(address, prepared, expected, ready)) for _ in range(load.clients)]
     await ready.wait()
     writer = _here(words, environment)
-    seen = await asyncio.wait_for(asyncio.gather(*clients), load.seconds + 60)
+    seen = await asyncio.wait_for(asyncio.gather(*clients), load.seconds + 120)
     took = float(writer.communicate()[0])
     latencies, gaps, doubles = [], 0, 0
     for numbers, late in seen:

@@ -107,13 +107,13 @@ def free_port() -> int:
 
 def _answers(address: str) -> bool:
     try:
-        with urllib.request.urlopen(address, timeout=2.0) as answer:
+        with urllib.request.urlopen(address, timeout=10.0) as answer:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False
 
 
-def _until(condition: object, complaint: str, within: float = 30.0) -> None:
+def _until(condition: object, complaint: str, within: float = 60.0) -> None:
     until = time.monotonic() + within
     while not condition():  # type: ignore[operator]
         if time.monotonic() > until:
@@ -124,7 +124,7 @@ def _until(condition: object, complaint: str, within: float = 30.0) -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(10)
+        process.wait(30)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

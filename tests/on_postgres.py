@@ -14,13 +14,14 @@ import pytest
 from bench import private_servers as servers
 
 HERE = Path(__file__).parent
+WITHIN = 800  # seconds: many tests in one
 
 
 def on_postgres(test: Any) -> Any:
     """Marks what calls `hold_on_postgres`: it starts processes, and says nothing new where all runs on PostgreSQL already."""
     already = os.environ.get("DATABASE_URL", "").startswith("postgres")
     test = pytest.mark.skipif(already, reason="all tests run on PostgreSQL already")(test)
-    return pytest.mark.postgres(pytest.mark.processes(test))
+    return pytest.mark.postgres(pytest.mark.processes(pytest.mark.timeout(WITHIN + 60)(test)))
 
 
 def hold_on_postgres(*tests: str) -> None:
@@ -32,7 +33,13 @@ def hold_on_postgres(*tests: str) -> None:
                 environment = {**os.environ, "DATABASE_URL": address}
                 environment.pop("PYTEST_XDIST_WORKER", None)
                 done = subprocess.run(
-                    command, cwd=servers.ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False
+                    command,
+                    cwd=servers.ROOT,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    timeout=WITHIN,
+                    check=False,
                 )
         except servers.NotHere as missing:
             pytest.skip(str(missing))

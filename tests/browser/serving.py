@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
+
+from tests.patience import PATIENCE, until
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -43,10 +44,9 @@ def served(port: int = 0) -> Iterator[str]:
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
-        while not server.started:
-            time.sleep(0.01)
+        until(lambda: server.started)
         try:
             yield address
         finally:
             server.should_exit = True
-            thread.join(timeout=10)
+            thread.join(PATIENCE)

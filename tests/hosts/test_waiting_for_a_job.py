@@ -10,19 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from django.db import connection
 
-from apps.hosts import jobs, waiting
+from apps.hosts import bell, jobs, waiting
 from apps.hosts.models import Job, JobState
 from bench import private_servers as servers
 from tests.hosts.conftest import Send, Station, Submit, evaluation
+from tests.patience import PATIENCE, until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 
 
 @pytest.fixture
-def broker(settings: Any) -> Iterator[str]:
-    """A broker of this test's own."""
+def broker(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A broker of this test's own, which may take its time."""
+    monkeypatch.setattr(bell, "_muted_until", 0.0)
+    monkeypatch.setattr(bell, "_server", redis.Redis.from_url)
     with tempfile.TemporaryDirectory(prefix="pragma-b-") as folder:
         try:
             with servers.broker(Path(folder)) as address:
@@ -55,10 +59,11 @@ def test_it_is_woken_by_the_bell_long_before_it_would_look(
     monkeypatch.setattr(waiting, "LOOK_EVERY", 600.0)
     job, _ = send()
     waiter = Waiter(job)
-    time.sleep(0.5)  # until the subscription stands
+    with redis.Redis.from_url(broker) as server:
+        until(lambda: waiter.news and server.pubsub_numsub(bell.CHANNEL)[0][1], "nobody listens to the bell")
     began = time.monotonic()
     jobs.end(job_now(job), JobState.DONE, result=evaluation())
-    waiter.join(20)
+    waiter.join(PATIENCE)
     assert waiter.got is not None and waiter.got.state == JobState.DONE
     assert waiter.news[-1] == JobState.DONE
     print(f"woken after {(waiter.woken_at - began) * 1000:.1f} ms")
@@ -75,7 +80,7 @@ def test_without_a_bell_it_finds_out_by_looking(
     job = submit()
     waiter = Waiter(job)
     jobs.cancel(job, "enough")
-    waiter.join(20)
+    waiter.join(PATIENCE)
     assert waiter.got is not None and waiter.got.state == JobState.CANCELLED
 
 
@@ -83,6 +88,6 @@ def test_it_stops_when_told_and_when_time_is_up(submit: Submit, station: Station
     job, stop = submit(), threading.Event()
     waiter = Waiter(job, should_stop=stop.is_set)
     stop.set()
-    waiter.join(20)
+    waiter.join(PATIENCE)
     assert waiter.got is not None and waiter.got.state == JobState.WAITING
     assert waiting.wait(job.pk, timeout=0.05).state == JobState.WAITING

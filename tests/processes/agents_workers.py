@@ -31,7 +31,7 @@ from apps.station.broker import celery_url, shared_settings
 from bench import private_servers as servers
 from tests.agents_models.conftest import KEY
 from tests.agents_models.server import ModelServer
-from tests.processes.census import wait_until
+from tests.patience import PATIENCE, until
 
 PRAGMA_KEY = "a-test-key-of-more-than-twenty-characters"
 
@@ -63,7 +63,7 @@ class Workers:
         """Send the worker that signal, and wait until it is gone."""
         if self.running is not None:
             self.running.send_signal(number)
-            self.running.wait(20)
+            self.running.wait(PATIENCE)
             self.running = None
 
     def _environment(self) -> dict[str, str]:
@@ -127,7 +127,7 @@ def over(run: Run, workers: Workers) -> None:
         return not run.is_live
 
     try:
-        wait_until(ended, "the run does not end", within=120)
+        until(ended, "the run does not end", within=120)
     except AssertionError as problem:
         raise AssertionError(f"{problem}: {run.state}, {run.doing}; {workers.said()[-1500:]}") from None
     assert run.state == RunState.FINISHED, run.reason

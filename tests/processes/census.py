@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,11 +57,3 @@ def _seen(pid: int) -> Seen | None:
     except OSError:
         return None
     return Seen(pid, facts[1], command)
-
-
-def wait_until(condition: Callable[[], object], complaint: str, within: float = 40.0) -> None:
-    """Wait for it, or fail with the complaint."""
-    until = time.monotonic() + within
-    while not condition():
-        assert time.monotonic() < until, complaint
-        time.sleep(0.05)

@@ -17,7 +17,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.processes.census import Seen, descendants, wait_until
+from tests.patience import PATIENCE, until
+from tests.processes.census import Seen, descendants
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRETS = {"OPENAI_API_KEY": "sk-not-real", "PRAGMA_KEY": "k" * 60, "EMAIL_HOST_PASSWORD": "smtp://mail"}
@@ -36,12 +37,12 @@ class UnixConnection(http.client.HTTPConnection):
     """HTTP over a unix socket."""
 
     def __init__(self, path: str) -> None:
-        super().__init__("pragma", timeout=5)
+        super().__init__("pragma", timeout=20)
         self._path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(5)
+        self.sock.settimeout(20)
         self.sock.connect(self._path)
 
 
@@ -81,7 +82,7 @@ class House:
     def wait_whole(self) -> None:
         """Until every process runs and says that it does its part."""
         try:
-            wait_until(lambda: not self.ailing(), "", within=60)
+            until(lambda: not self.ailing(), "", within=120)
         except AssertionError:
             raise AssertionError(f"not all of it came up: {self.ailing()}\n{self.said()[-1500:]}") from None
 
@@ -99,7 +100,7 @@ class House:
         """What a process says of its health, None where it says nothing."""
         try:
             if name == "web":
-                connection: http.client.HTTPConnection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+                connection: http.client.HTTPConnection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
             else:
                 connection = UnixConnection(str(self.var / "run" / f"{name}.sock"))
             with closing(connection):
@@ -123,7 +124,7 @@ class House:
             found[:] = [self.pid(name)]
             return found[0] > 0
 
-        wait_until(up, f"{name} is not up")
+        until(up, f"{name} is not up")
         os.kill(found[0], number)
 
     def everybody(self) -> list[Seen]:
@@ -154,7 +155,7 @@ class House:
         assert self.supervisor is not None
         if self.supervisor.poll() is None:
             self.supervisor.send_signal(number)
-        code = self.supervisor.wait(30)
+        code = self.supervisor.wait(PATIENCE)
         self.supervisor = None
         return code
 

@@ -22,8 +22,8 @@ from apps.runs import claims
 from apps.runs.models import Event, JournalEntry, Problem, Run, Version
 from tests.agents_models.server import ModelServer
 from tests.ledger.world import by_what_is_asked, judge
+from tests.patience import until
 from tests.processes.agents_workers import Workers, launched, model_server, over, scripted_model
-from tests.processes.census import wait_until
 from tests.processes.holding import At, holding
 from tests.runs.scripted import silence
 from tests.runs.station import Station
@@ -63,7 +63,7 @@ def test_killed_at_any_step_a_run_asks_what_it_would_have_asked(
             held.add(run, number, at)
             workers.wake(run)
         everybody = {run.pk for run in runs.values()}
-        wait_until(
+        until(
             lambda: held.in_log(workers.said()) >= everybody,
             f"not every run comes to the step where it is held: {workers.said()[-1500:]}",
             within=100,

@@ -25,8 +25,8 @@ from tests.agents_models.server import ModelServer, Reply, Request
 from tests.agents_models.world import answer, counsel, is_conductor
 from tests.ledger.test_a_run_with_a_misbehaving_model import ALWAYS
 from tests.ledger.world import by_what_is_asked, judge
+from tests.patience import until
 from tests.processes.agents_workers import Workers, launched, model_server, over, scripted_model
-from tests.processes.census import wait_until
 from tests.runs.scripted import silence
 from tests.runs.station import Station
 
@@ -54,7 +54,7 @@ def test_a_killed_worker_asks_nothing_again_but_what_it_was_being_told(
         server.script.play_by(in_the_third_question_slow)
         run = launched(problem, person)
         workers.wake(run)
-        wait_until(lambda: Draft.objects.filter(run=run, text__contains="about to say").exists(), "no answer began")
+        until(lambda: Draft.objects.filter(run=run, text__contains="about to say").exists(), "no answer began")
         workers.end(signal.SIGKILL)
         interrupted = asked(server)
         assert interrupted == expected[:3]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes.census import wait_until
+from tests.patience import until
 from tests.processes.house import House, house
 
 pytestmark = [pytest.mark.processes, pytest.mark.judge, pytest.mark.timeout(900)]
@@ -137,17 +137,17 @@ def script(running: House, text: str, *words: str) -> dict[str, Any]:
 
 
 def test_what_changed_is_judged_again_shown_and_told(running: House) -> None:
-    wait_until(lambda: running.rows("SELECT id FROM hosts_device"), "no host joins", within=120)
+    until(lambda: running.rows("SELECT id FROM hosts_device"), "no host joins", within=120)
     source = running.var / "problem.py"
     source.write_text(PROBLEM)
     kernels = script(running, ACCEPT, str(source))
 
     station = running.pid("station")
     os.kill(station, signal.SIGKILL)
-    wait_until(lambda: running.pid("station") not in (0, station), "the station does not come back", within=120)
+    until(lambda: running.pid("station") not in (0, station), "the station does not come back", within=120)
     flagged = "SELECT id FROM reviews_decision WHERE kind = 'doubted' AND text LIKE '%g++ 11.4.0 → %torch 2.6.0 → %'"
-    wait_until(lambda: len(running.rows(flagged)) == 3, "nothing is flagged", within=120)
-    wait_until(lambda: len(running.rows("SELECT id FROM reviews_check")) == 3, "not all are judged", within=600)
+    until(lambda: len(running.rows(flagged)) == 3, "nothing is flagged", within=120)
+    until(lambda: len(running.rows("SELECT id FROM reviews_check")) == 3, "not all are judged", within=600)
 
     told = script(running, LOOK)
     right, wrong, slow = (told[str(kernels[kind])] for kind in ("right", "wrong", "slow"))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes.census import wait_until
+from tests.patience import until
 from tests.processes.house import ROOT, House, house
 from tests.processes.problems import HANGS, PROBLEM
 
@@ -26,7 +26,7 @@ def pragma() -> Iterator[House]:
     with house() as here:
         here.start()
         # Its ceilings are of no interest here, and measuring them takes the device for a quarter of a minute.
-        wait_until(lambda: here.rows("SELECT * FROM hosts_device"), "this machine did not join by itself")
+        until(lambda: here.rows("SELECT * FROM hosts_device"), "this machine did not join by itself")
         yield here
 
 
@@ -72,16 +72,16 @@ def killed(pragma: House, name: str) -> None:
     """Kill one of the processes; it is started anew and says that it does its part."""
     before = pragma.pid(name)
     os.kill(before, signal.SIGKILL)
-    wait_until(lambda: pragma.pid(name) not in (0, before), f"{name} was not started anew")
+    until(lambda: pragma.pid(name) not in (0, before), f"{name} was not started anew")
     assert f"{name}: killed by SIGKILL; starting it anew" in pragma.said()
 
 
 def test_killed_each_is_started_anew_and_the_job_in_hand_is_done(pragma: House) -> None:
     job = pragma.submit("others-killed", SLOW)
-    wait_until(lambda: pragma.job(job)["in_jail"], "the job did not begin", within=90)
+    until(lambda: pragma.job(job)["in_jail"], "the job did not begin", within=90)
     for name in ("web", "agents", "server", "broker"):
         killed(pragma, name)
-    wait_until(lambda: ended(pragma, job), f"the job was not done: {pragma.job(job)}", within=90)
+    until(lambda: ended(pragma, job), f"the job was not done: {pragma.job(job)}", within=90)
     row = pragma.job(job)
     assert (row["state"], row["error"], row["attempt"], row["losses"]) == ("done", "", 1, 0)
     pragma.wait_whole()
@@ -89,18 +89,18 @@ def test_killed_each_is_started_anew_and_the_job_in_hand_is_done(pragma: House) 
 
 def test_a_killed_station_takes_its_jails_along_and_the_job_is_done_again(pragma: House) -> None:
     job = pragma.submit("station-killed", SLOW)
-    wait_until(lambda: pragma.job(job)["in_jail"], "the job did not begin", within=90)
+    until(lambda: pragma.job(job)["in_jail"], "the job did not begin", within=90)
     jailed = [process for process in pragma.everybody() if process.is_jailed]
     killed(pragma, "station")
-    wait_until(lambda: not [process for process in jailed if process.lives], "a jail outlives its station")
-    wait_until(lambda: ended(pragma, job), f"the job was not done: {pragma.job(job)}", within=90)
+    until(lambda: not [process for process in jailed if process.lives], "a jail outlives its station")
+    until(lambda: ended(pragma, job), f"the job was not done: {pragma.job(job)}", within=90)
     row = pragma.job(job)
     assert (row["state"], row["error"], row["attempt"]) == ("done", "", 2)
 
 
 def test_a_cancelled_jobs_jail_is_killed_and_the_station_is_not(pragma: House) -> None:
     job, station = pragma.submit("cancelled", HANGS), pragma.pid("station")
-    wait_until(lambda: pragma.job(job)["in_jail"], "the job did not begin", within=90)
+    until(lambda: pragma.job(job)["in_jail"], "the job did not begin", within=90)
     jailed = [process for process in pragma.everybody() if process.is_jailed]
     script = pragma.var / "cancel.py"
     script.write_text(
@@ -109,7 +109,7 @@ def test_a_cancelled_jobs_jail_is_killed_and_the_station_is_not(pragma: House) -
     )
     pragma.command(str(script))
     assert pragma.job(job)["state"] == "cancelled"
-    wait_until(lambda: not [process for process in jailed if process.lives], "the jail still runs")
+    until(lambda: not [process for process in jailed if process.lives], "the jail still runs")
     assert pragma.pid("station") == station
 
 
@@ -136,12 +136,12 @@ def test_nothing_outlives_the_supervisor_however_it_ends() -> None:
         here.start()
         job = here.submit("hangs", HANGS)
         for attempt, number in ((1, signal.SIGKILL), (2, signal.SIGINT)):
-            wait_until(lambda n=attempt: in_jail(here, job, n), f"attempt {attempt} did not begin", within=90)
+            until(lambda n=attempt: in_jail(here, job, n), f"attempt {attempt} did not begin", within=90)
             had = here.everybody()
             # Broker and server worker went down with the station, so that nothing is held against the problem.
             assert here.job(job)["losses"] == 0
             assert len([process for process in had if process.is_jailed]) >= 2
             here.stop(number)
-            wait_until(lambda had=had: not [process for process in had if process.lives], "orphans are left")
+            until(lambda had=had: not [process for process in had if process.lives], "orphans are left")
             if number == signal.SIGKILL:
                 here.start()

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.processes.census import wait_until
+from tests.patience import until
 from tests.processes.house import House, house
 
 pytestmark = pytest.mark.processes
@@ -105,7 +105,7 @@ class RunSeen:
     def comes_to(self, steps: int, complaint: str) -> None:
         """Let it on until that many steps are journalled, and wait for it."""
         let_on(self.pragma, steps)
-        wait_until(lambda: len(self.journal()) == steps or self.over, f"{complaint}: {self.tail()}", within=120)
+        until(lambda: len(self.journal()) == steps or self.over, f"{complaint}: {self.tail()}", within=120)
 
     def tail(self) -> str:
         """The end of its log."""
@@ -122,7 +122,7 @@ def start(pragma: House) -> RunSeen:
     with closing(sqlite3.connect(pragma.var / "pragma.sqlite3", timeout=20)) as database:
         database.executescript(HOLD)
     pragma.start()
-    wait_until(lambda: pragma.rows("SELECT * FROM hosts_device"), "this machine did not join by itself", within=60)
+    until(lambda: pragma.rows("SELECT * FROM hosts_device"), "this machine did not join by itself", within=60)
     problem, script = pragma.var / "problem.py", pragma.var / "launch.py"
     problem.write_text(PROBLEM)
     script.write_text(LAUNCH)
@@ -145,7 +145,7 @@ def test_a_run_finishes_though_each_process_is_killed_in_turn() -> None:
             else:
                 pragma.send(name, signal.SIGKILL)
         let_on(pragma, None)
-        wait_until(lambda: run.over, f"the run does not finish: {run.tail()}", within=240)
+        until(lambda: run.over, f"the run does not finish: {run.tail()}", within=240)
 
         assert run.state == "finished", run.tail()
         journal = run.journal()

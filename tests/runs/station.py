@@ -13,6 +13,7 @@ from apps.hosts.models import Job, JobState
 from apps.kernels.evaluation import EvaluationRequest
 from apps.kernels.plain import from_plain, to_plain
 from tests.agents.doubles import an_evaluation
+from tests.patience import PATIENCE
 
 Judge = Callable[[Job, EvaluationRequest], None]
 
@@ -61,4 +62,4 @@ class Station(threading.Thread):
 
     def __exit__(self, *_: object) -> None:
         self._leaving.set()
-        self.join(10)
+        self.join(PATIENCE)

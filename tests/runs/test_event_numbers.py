@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from apps.runs import events
 from apps.runs.events import Entry
 from apps.runs.models import Event, Run
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MakeRun = Callable[..., Run]
@@ -45,7 +46,7 @@ def test_many_writers_leave_neither_gap_nor_double_and_a_reader_sees_them_in_ord
     for thread in [reader, *writers]:
         thread.start()
     for thread in [*writers, reader]:
-        thread.join(60)
+        thread.join(PATIENCE)
 
     assert failures == []
     assert seen == list(range(1, WRITERS * BATCHES * BATCH + 1))

@@ -20,7 +20,7 @@ from tests.agents.doubles import ScriptedCoder, ScriptedConductor, ScriptedDevic
 from tests.conftest import SOFTSIGN, problem_facts
 from tests.runs.optimizing import judge_with, run_command
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

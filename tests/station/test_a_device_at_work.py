@@ -17,7 +17,8 @@ from apps.kernels.facts import ProblemFacts
 from apps.kernels.plain import from_plain
 from apps.station.desk import Desk, bench_environment
 from apps.station.messages import LASTING, Order, ReportKind
-from tests.processes.census import Seen, descendants, wait_until
+from tests.patience import PATIENCE, until
+from tests.processes.census import Seen, descendants
 from tests.processes.problems import HANGS, PROBLEM
 
 pytestmark = [pytest.mark.judge, pytest.mark.processes]
@@ -34,7 +35,7 @@ class Told:
 
     def until(self, *kinds: ReportKind, in_jail: bool | None = None) -> tuple[int, ReportKind, Any, bool]:
         """The next report of one of those kinds."""
-        limit = time.monotonic() + 60
+        limit = time.monotonic() + PATIENCE
         while True:
             said = self._said.get(timeout=max(0.1, limit - time.monotonic()))
             if said[1] in kinds and in_jail in (None, said[3]):
@@ -68,7 +69,7 @@ def desk(station: Desk, ear: Told) -> Desk:
     """The desk with nothing to do and nothing left to hear, whatever the test before came to."""
     for doing in station.doing():
         station.cancel(doing.job, doing.attempt)
-    wait_until(lambda: not station.doing(), "the desk does not come to rest")
+    until(lambda: not station.doing(), "the desk does not come to rest")
     ear.forget()
     return station
 
@@ -98,7 +99,7 @@ def test_a_problem_is_looked_at(desk: Desk, told: Told) -> None:
     assert kind is ReportKind.DONE
     facts = from_plain(ProblemFacts, payload)
     assert (facts.refusal, facts.inputs[0].shape) == (None, (256,))
-    wait_until(lambda: not desk.doing(), "the desk still holds an order that is done")
+    until(lambda: not desk.doing(), "the desk still holds an order that is done")
 
 
 def test_what_this_station_does_not_know_fails_with_a_reason(desk: Desk, told: Told) -> None:
@@ -119,7 +120,7 @@ def test_cancelled_its_jail_is_killed_and_the_next_order_done(desk: Desk, told: 
     desk.cancel(5, 1)
     desk.cancel(3, 1)
     assert told.until(*LASTING)[:2] == (3, ReportKind.CANCELLED)
-    wait_until(lambda: not [p for p in below if p.lives and p.is_jailed], "the cancelled job's jail still runs")
+    until(lambda: not [p for p in below if p.lives and p.is_jailed], "the cancelled job's jail still runs")
     assert told.until(*LASTING)[:2] == (4, ReportKind.DONE)
 
 
@@ -131,8 +132,6 @@ def test_a_bench_that_is_killed_takes_its_jail_along_and_is_replaced(desk: Desk,
     job, kind, payload, in_jail = told.until(*LASTING)
     assert (job, kind, in_jail) == (6, ReportKind.BROKE, True)
     assert "signal 9" in payload["error"]
-    wait_until(
-        lambda: not [process for process in [bench, *below] if process.lives], "something of the bench outlives it"
-    )
+    until(lambda: not [process for process in [bench, *below] if process.lives], "something of the bench outlives it")
     desk.put(order(6, PROBLEM.format(extra=""), attempt=2))
     assert told.until(*LASTING)[:2] == (6, ReportKind.DONE)
