@@ -12,9 +12,12 @@ from django.test import Client
 from tests.browser.pictures import complains
 from tests.browser.serving import installed_browser, served
 from tests.pages import scenes
+from tests.patience import PATIENCE
 
 if installed_browser() is not None:
-    from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+    from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+    expect.set_options(timeout=1000 * PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,7 +55,7 @@ def base(world: dict[str, Any]) -> Iterator[str]:
 @pytest.fixture
 def context(browser: Browser, base: str) -> Iterator[BrowserContext]:
     made = browser.new_context(base_url=base, viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
-    made.set_default_timeout(10_000)
+    made.set_default_timeout(1000 * PATIENCE)
     yield made
     made.close()
 

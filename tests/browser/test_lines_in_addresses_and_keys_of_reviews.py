@@ -120,9 +120,11 @@ def test_what_is_listed_is_what_the_page_has(page: Page, review: Proposal) -> No
 
 def test_the_keys_go_on_working_after_the_page_s_parts_were_exchanged(page: Page, review: Proposal) -> None:
     page.goto(review.get_absolute_url())
-    with page.expect_response(lambda answer: "/reviews/" in answer.url and "pulse" not in answer.url):
-        page.evaluate("htmx.trigger(document.body, 'review-moved')")
-    page.wait_for_timeout(500)
+    assert page.evaluate("document.querySelectorAll('[hx-trigger^=review-moved]').length") > 1
+    page.evaluate("document.querySelectorAll('[hx-trigger^=review-moved]').forEach((part) => (part.dataset.old = ''))")
+    page.evaluate("htmx.trigger(document.body, 'review-moved')")
+    expect(page.locator("[data-old]")).to_have_count(0)
+    expect(page.locator(".htmx-request, .htmx-swapping, .htmx-added, .htmx-settling")).to_have_count(0)
     page.keyboard.press("m")
     expect(page.get_by_role("dialog", name="Measure v")).to_be_visible()
     page.keyboard.press("Escape")

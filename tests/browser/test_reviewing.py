@@ -19,13 +19,14 @@ from apps.reviews.models import AcceptedKernel
 from apps.runs.models import Purpose
 from tests.browser.conftest import sign_in
 from tests.pages import evaluations, factories, sources
+from tests.patience import PATIENCE
 
 
 @contextmanager
 def browsing(browser: Browser, base: str, person: Any) -> Iterator[Page]:
     """A window of that person's own. An error in a script, or something the CSP refused, fails the test."""
     context = browser.new_context(base_url=base, viewport={"width": 1440, "height": 1000}, reduced_motion="reduce")
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(1000 * PATIENCE)
     sign_in(context, base, person)
     page, complaints = context.new_page(), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -135,6 +136,6 @@ def runs_elsewhere(file: Path) -> None:
     native = file.with_name("small.py")
     native.write_text(source)
     command = [sys.executable, "-I", str(native), "--json", "--seconds", "0.1", "--trials", "1"]
-    done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=file.parent, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout)["correct"] is True

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from apps.kernels.jail import ChannelBroken, Limits, Zygote, cgroups
 from apps.kernels.jail.cell import Cell
 from apps.kernels.jail.isolation import _namespaces_work
+from tests.patience import PATIENCE, until
 
 MODES = [m for m in ("root", "user") if (m != "root" or os.geteuid() == 0) and _namespaces_work(m)[0]] + ["light"]
 ATTEMPT = """
@@ -33,6 +33,7 @@ if payload.get("close"):
     close_building()
 channel.send({name: outcome(eval(attempt)) for name, attempt in payload["attempts"].items()})
 """
+DAEMON = "if os.fork() == 0: os.setsid()\nchannel.send({'up': True})\ntime.sleep(600)"
 
 
 @pytest.fixture(scope="module", params=MODES)
@@ -49,7 +50,7 @@ def tried(jail: Zygote, attempts: dict[str, str], *, close: bool = False) -> dic
         "close": close,
     }
     with jail.spawn("apps.kernels.inside.probe:run", payload) as jailed:
-        return {name: str(said) for name, said in jailed.receive(30).items()}
+        return {name: str(said) for name, said in jailed.receive(PATIENCE).items()}
 
 
 def test_it_sees_no_files_but_its_own_and_the_systems(jail: Zygote, tmp_path: Path) -> None:
@@ -115,13 +116,13 @@ def test_its_environment_and_descriptors_are_its_own(jail: Zygote, monkeypatch: 
 
 
 def test_memory_files_and_time_are_bounded(jail: Zygote) -> None:
-    limits = Limits(memory_bytes=3 << 30, file_bytes=1 << 20, wall_seconds=20, cpu_seconds=60)
+    limits = Limits(memory_bytes=3 << 30, file_bytes=1 << 20, wall_seconds=2 * PATIENCE, cpu_seconds=60)
     code = "x = bytearray(8 << 30)"
     with jail.spawn("apps.kernels.inside.probe:run", {"code": code}, limits=limits) as jailed:
-        assert jailed.wait(15).out_of_memory
+        assert jailed.wait(PATIENCE).out_of_memory
     code = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); open('f', 'wb').write(bytes(2 << 20))"
     with jail.spawn("apps.kernels.inside.probe:run", {"code": code}, limits=limits) as jailed:
-        assert jailed.wait(15).code == 70 and "File too large" in jailed.output
+        assert jailed.wait(PATIENCE).code == 70 and "File too large" in jailed.output
     with jail.spawn("apps.kernels.inside.probe:run", {"code": "while True: time.sleep(1)"}, limits=limits) as jailed:
         assert jailed.wait(0.3).timed_out
 
@@ -129,7 +130,7 @@ def test_memory_files_and_time_are_bounded(jail: Zygote) -> None:
 def test_flooding_stdout_harms_nobody(jail: Zygote) -> None:
     code = "\nfor _ in range(2000): print('x' * 10000)\nchannel.send({'done': True})"
     with jail.spawn("apps.kernels.inside.probe:run", {"code": code}) as jailed:
-        assert jailed.receive(30)["done"] is True
+        assert jailed.receive(PATIENCE)["done"] is True
         assert len(jailed.output) <= 64 << 10
 
 
@@ -139,10 +140,10 @@ def test_the_whole_tree_dies_with_it(jail: Zygote) -> None:
         "\nchannel.send({'up': True})\ntime.sleep(600)"
     )
     with jail.spawn("apps.kernels.inside.probe:run", {"code": code}) as jailed:
-        jailed.receive(20)
+        jailed.receive(PATIENCE)
         keeper = jailed.keeper
         assert len(_below(keeper)) == 4
-    _until(lambda: not _below(keeper))
+    until(lambda: not _below(keeper))
 
 
 @pytest.mark.parametrize("victim", ["judge", "zygote", "keeper"])
@@ -151,8 +152,8 @@ def test_everything_dies_when_one_of_the_chain_is_killed(mode: str, victim: str)
     code = (
         "import time; from apps.kernels.jail import Zygote\n"
         f"z = Zygote({mode!r}, bare=True).start()\n"
-        "j = z.spawn('apps.kernels.inside.probe:run', {'code': 'if os.fork() == 0: os.setsid()\\ntime.sleep(600)'})\n"
-        "time.sleep(0.5); print(z.pid, j.keeper, j.pid, flush=True); time.sleep(600)"
+        f"j = z.spawn('apps.kernels.inside.probe:run', {{'code': {DAEMON!r}}})\n"
+        f"j.receive({PATIENCE}); print(z.pid, j.keeper, j.pid, flush=True); time.sleep(600)"
     )
     root = str(Path(__file__).resolve().parents[2])
     judge = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env={"PYTHONPATH": root})
@@ -163,29 +164,28 @@ def test_everything_dies_when_one_of_the_chain_is_killed(mode: str, victim: str)
     spared = [pids[0]] if victim == "keeper" else []  # the zygote goes on without that keeper
     os.kill({"judge": judge.pid, "zygote": pids[0], "keeper": pids[1]}[victim], signal.SIGKILL)
     try:
-        _until(lambda: not any(_lives(pid) for pid in pids if pid not in spared))
+        until(lambda: not any(_lives(pid) for pid in pids if pid not in spared))
     finally:
         judge.kill()
         judge.wait()
         judge.stdout.close()
-    _until(lambda: not any(_lives(pid) for pid in pids))
+    until(lambda: not any(_lives(pid) for pid in pids))
 
 
 @pytest.mark.skipif(not cgroups.parents().memory, reason="no control groups can be made here")
 @pytest.mark.parametrize("mode", MODES)
 def test_daemons_die_even_if_all_who_know_them_are_killed_at_once(mode: str) -> None:
-    code = "if os.fork() == 0: os.setsid()\nchannel.send({'up': True})\ntime.sleep(600)"
     zygote = Zygote(mode, bare=True).start()
     with zygote:
-        jailed = zygote.spawn("apps.kernels.inside.probe:run", {"code": code})
-        jailed.receive(20)
+        jailed = zygote.spawn("apps.kernels.inside.probe:run", {"code": DAEMON})
+        jailed.receive(PATIENCE)
         below = _below(jailed.keeper)
         assert len(below) == 2 and zygote.pid
         os.kill(zygote.pid, signal.SIGSTOP)  # it can't help any more
         for pid in (jailed.keeper, zygote.pid):
             os.kill(pid, signal.SIGKILL)
         jailed.close()
-    _until(lambda: not any(_lives(pid) for pid in below))
+    until(lambda: not any(_lives(pid) for pid in below))
 
 
 WITHOUT_MOUNT_SETATTR = """
@@ -219,9 +219,9 @@ def test_its_root_is_read_only_on_kernels_that_have_no_mount_setattr(mode: str, 
 
 
 def test_a_message_that_is_none_is_refused(jail: Zygote) -> None:
-    code = "os.write(channel.fileno(), b'\\xff' * 64)\ntime.sleep(5)"
+    code = "os.write(channel.fileno(), b'\\xff' * 64)\ntime.sleep(600)"
     with jail.spawn("apps.kernels.inside.probe:run", {"code": code}) as jailed, pytest.raises(ChannelBroken):
-        jailed.receive(10)
+        jailed.receive(PATIENCE)
 
 
 def test_an_unknown_way_to_jail_is_refused_before_anything_is_started() -> None:
@@ -270,11 +270,3 @@ def _lives(pid: int) -> bool:
     with contextlib.suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     return False
-
-
-def _until(true: object, seconds: float = 5.0) -> None:
-    assert callable(true)
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "still alive"
-        time.sleep(0.05)

@@ -52,7 +52,7 @@ class HostFactory(factory.django.DjangoModelFactory[Host]):
     station = "station-1"
     report = factory.LazyFunction(lambda: to_plain(evaluations.host_report()))
     reported_at = factory.LazyFunction(timezone.now)
-    seen_at = factory.LazyFunction(timezone.now)
+    seen_at = factory.LazyFunction(lambda: timezone.now() + timedelta(hours=1))  # heard all along
 
 
 class DeviceFactory(factory.django.DjangoModelFactory[Device]):

@@ -132,7 +132,7 @@ def running(**more: Any) -> Run:
     run = RunFactory.create(
         state=RunState.RUNNING,
         started_at=timezone.now() - timedelta(seconds=102),
-        claim_expires_at=timezone.now() + timedelta(seconds=60),
+        claim_expires_at=timezone.now() + timedelta(hours=1),
         attempt=1,
         doing="Profiler times v4",
         **more,
