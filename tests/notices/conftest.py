@@ -9,6 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from apps.notices import webhooks
+from tests.patience import PATIENCE
+
 
 @dataclass
 class Receiver:
@@ -21,8 +24,9 @@ class Receiver:
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    """Listens on 127.0.0.1 until the test is over."""
+def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
+    """Listens on 127.0.0.1 until the test is over. However long it takes to answer, it is waited for."""
+    monkeypatch.setattr(webhooks, "SECONDS", PATIENCE)
     here = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
