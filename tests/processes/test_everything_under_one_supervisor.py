@@ -17,7 +17,7 @@ from tests.processes.problems import HANGS, PROBLEM
 
 pytestmark = pytest.mark.processes
 
-SLOW = PROBLEM.format(extra="time.sleep(4)")
+SLOW = PROBLEM.format(extra="time.sleep(10)")  # still at it when the station is killed, on a slow machine too
 
 
 @pytest.fixture(scope="module")
