@@ -39,7 +39,11 @@ CHECKED_WHOLE = 2  # calls of a group that are compared in every element, and ot
 CHECKED_PAGES = 2
 CHECKING_SECONDS = 1.0  # where checking a group's calls takes longer, further groups have one of each
 EMPTY_WINDOWS = 15
-AIM_SECONDS = 47.0  # of a full judgement, when its timing should be done
+AIM_SECONDS = 48.0  # of a full judgement, when its timing should be done
+TRIES_SHARE, TRIES_SECONDS = (
+    0.4,
+    8.0,
+)  # what tries beyond the promise take afterwards: of what the checks took, and at most
 LAST_RETAKE_SECONDS = 50.0  # of a full judgement, when no group is begun again any more
 
 
@@ -139,7 +143,7 @@ def _take(
     """
     begun = time.monotonic()
     index = len(found.groups)
-    left = AIM_SECONDS - (begun - session.started)
+    left = _aim(session) - (begun - session.started)
     remaining = (found.groups_planned(left) if session.full else found.count) - index
     with _group(session, findings, found, index) as group:
         # a second a group at least; more where starting processes has left more of the aim
@@ -161,10 +165,18 @@ def _take(
         found.a_round = (checked - begun - spent) / (group.rounds + SETTLING_ROUNDS)
         found.overhead = time.monotonic() - begun - group.rounds * found.a_round
         if session.full:
-            found.count = found.groups_planned(AIM_SECONDS - (time.monotonic() - session.started))
+            found.count = found.groups_planned(_aim(session) - (time.monotonic() - session.started))
         if len(found.groups) >= found.count:
             then(group)
     return True
+
+
+def _aim(session: Session) -> float:
+    """Seconds into the judgement when its timing should be done, so that all of it takes a minute.
+
+    Large inputs make the checks slow, and the tries that follow likewise: each is one more such check.
+    """
+    return AIM_SECONDS - min(TRIES_SECONDS, TRIES_SHARE * session.split.get("check", 0.0))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 Whoever knows when the timing is over could call a library until then and be honest while it is watched. So the
 timed calls themselves are sampled, all runners alike, wherever the kernel's clock events are open: they cost a thousandth.
+Where they are closed, windows that nobody can tell from timed ones are.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge import policy
+from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.timing import Group
-from apps.kernels.profile.sampling import PERIOD_NS, NoSampling, sampled_by_clock
+from apps.kernels.profile.sampling import PERIOD_NS, NoSampling, ProgramCounters, sampled_by_clock, sampled_by_stopping
 
 TIMED_PERIOD_NS = 4 * PERIOD_NS  # in full, where sampling may not be felt
 
@@ -40,10 +43,14 @@ class Seen:
 
 @contextmanager
 def timed_calls(group: Group, into: list[Seen], *, full: bool) -> Iterator[None]:
-    """Sample every runner of a group while it is timed; what was seen of the candidate is added to `into`."""
+    """Sample every runner of a group while it is timed; what was seen of the candidate is added to `into`.
+
+    Where clock events are closed, windows like the timed ones, at secret places between them, are watched by stopping it.
+    """
     period = TIMED_PERIOD_NS if full else PERIOD_NS
     runner = group.runners["candidate"]
     pid = runner.jailed.pid
+    seen = Seen(runner.jailed.work_inside, period=period / 1e9)
     calls, seconds = runner.calls, runner.seconds
     with ExitStack() as stack:
         try:
@@ -51,19 +58,37 @@ def timed_calls(group: Group, into: list[Seen], *, full: bool) -> Iterator[None]
         except NoSampling:
             stack.close()
             taken = []
+            group.watch = partial(_watch, seen)
         yield
-    if not taken:
+    group.watch = None
+    if taken:
+        _add(seen, taken[list(group.runners).index("candidate")], pid)
+        seen.calls, seen.seconds = runner.calls - calls, runner.seconds - seconds
+    if seen.source:
+        seen.objects = ice.mapped_objects(pid)
+        into.append(seen)
+
+
+def _watch(seen: Seen, runner: Runner, order: list[int], timeout: float) -> None:
+    pid = runner.jailed.pid
+    had = _processor_seconds(pid)
+    try:
+        with sampled_by_stopping(pid) as counters:
+            window = runner.call(order, keep=1, timeout=timeout)
+    except NoSampling:
         return
-    mine = taken[list(group.runners).index("candidate")]
-    into.append(
-        Seen(
-            runner.jailed.work_inside,
-            mine.addresses,
-            mine.of_thread(pid),
-            ice.mapped_objects(pid),
-            mine.source,
-            calls=runner.calls - calls,
-            seconds=runner.seconds - seconds,
-            period=period / 1e9,
-        )
-    )
+    _add(seen, counters, pid)
+    seen.calls += len(order)
+    seen.seconds += window.nanoseconds / 1e9
+    seen.cpu_seconds += _processor_seconds(pid) - had
+
+
+def _add(seen: Seen, counters: ProgramCounters, pid: int) -> None:
+    seen.addresses += counters.addresses
+    seen.caller += counters.of_thread(pid)
+    seen.source = counters.source
+
+
+def _processor_seconds(pid: int) -> float:
+    """Of all its threads while it stands still; finer than `freeze.cpu_seconds`, which counts in hundredths."""
+    return sum(had.ran for had in ice.turns(pid).values()) / 1e9

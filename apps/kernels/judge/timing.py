@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from apps.kernels.evaluation import Samples
@@ -17,6 +17,8 @@ from apps.kernels.judge.memory import SharedMemory
 from apps.kernels.judge.runner import POISON_BYTE, SAMPLE_BYTES, Runner
 from apps.kernels.judge.session import Session
 from apps.kernels.judge.windows import Sample, Window
+
+Watch = Callable[[Runner, list[int], float], None]
 
 _random = secrets.SystemRandom()
 TARGET_SECONDS = 0.003  # a window shorter than this holds several calls, with up to USUAL_THREADS threads
@@ -30,6 +32,8 @@ WAYS = 16  # in which a timed call's inputs may lie to its outputs, at least
 PAGES_KEPT = 3
 TRIES_TO_LOOK = 8  # a busy machine stops a process late
 LOOKS_AHEAD, LOOKS_AT_ONCE = 6, 3  # windows of a group that are stopped in their midst, and of one go of rounds
+WATCHED, WATCHED_IN_FULL = 16, 4  # windows of one go of rounds, where what runs is seen by stopping it
+WATCHED_AT_ONCE = 2
 POISON_WHOLE = 8 << 20  # larger outputs are poisoned on a secret share of windows only
 CHECKING_SECONDS = 0.25  # of a group: who leaves out a call in thirty is caught by the number of those that are checked
 CHECK_SLOT = 2  # raw memory: slots from here on hold copies for later checks
@@ -56,6 +60,7 @@ class Group:
     looks: int = 0  # windows that were stopped in their midst so far
     seen_ahead: list[str] = field(default_factory=list)  # what was seen in those in which inputs were read too early
     others: float = 0.0  # share of the machine's CPU time that other programs took meanwhile
+    watch: Watch | None = None  # has a window called that is watched, not counted
 
     @property
     def rounds(self) -> int:
@@ -119,11 +124,14 @@ class Timer:
         """`count` counted rounds; of `whole_checks` of them, chosen in secret, everything is kept for checking."""
         whole = frozenset(_random.sample(range(count), min(count, whole_checks)))
         stopped = frozenset(_random.sample(range(count), min(count, self._looks_wanted(group))))
+        watched = frozenset(_random.sample(range(count), min(count, self._watches_wanted(group))))
         for index in range(count):
             names = frozenset(checked) if index in whole else frozenset()
             self._round(group, counted=True, whole=names, checked=checked)
             if index in stopped:
                 self._look_ahead(group, checked)
+            if group.watch and index in watched:
+                self._watch(group, group.watch)
             if self.session.left < 1:
                 break
 
@@ -154,6 +162,14 @@ class Timer:
     def _looks_wanted(self, group: Group) -> int:
         return min(LOOKS_AT_ONCE, LOOKS_AHEAD - group.looks) if group.block > 1 else 0
 
+    def _watches_wanted(self, group: Group) -> int:
+        return (WATCHED_IN_FULL if self.session.full else WATCHED) // WATCHED_AT_ONCE if group.watch else 0
+
+    def _watch(self, group: Group, watch: Watch) -> None:
+        runner = group.runners["candidate"]
+        for _ in range(WATCHED_AT_ONCE):
+            watch(runner, self._prepared(group, runner), min(120.0, self.session.left))
+
     def _look_ahead(self, group: Group, checked: Sequence[str]) -> None:
         """Windows that are not counted, until one could be stopped in time to see whether calls use later ones' inputs."""
         group.looks += 1
@@ -164,16 +180,21 @@ class Timer:
 
     def _looked_ahead(self, group: Group, name: str) -> bool:
         runner = group.runners[name]
-        recipes = [self.session.contents.new() for _ in range(group.block)]
-        self.session.contents.stage(recipes)
-        order = runner.places.draw(group.block)
-        self._prepare(runner, recipes, order, 1, poisoned=False)
+        order = self._prepared(group, runner)
         fastest = ahead.Fastest(min(group.times[name]) / 1e6, group.least_cpu[name])
         found = ahead.look(runner, order, fastest, min(120.0, self.session.left))
         group.seen_ahead += [found] if found else []
         if len(group.seen_ahead) >= ahead.ENOUGH:
             raise CandidateFailed("rejected", found or "", ahead.RULE)
         return found is not None
+
+    def _prepared(self, group: Group, runner: Runner) -> list[int]:
+        """New content for a window that is not counted; where it lies."""
+        recipes = [self.session.contents.new() for _ in range(group.block)]
+        self.session.contents.stage(recipes)
+        order = runner.places.draw(group.block)
+        self._prepare(runner, recipes, order, 1, poisoned=False)
+        return order
 
     def _small(self, runner: Runner) -> bool:
         return runner.problem.output_bytes <= POISON_WHOLE

@@ -2,7 +2,7 @@
 
 The kernel's software clock event (`perf_event_open`, no hardware counter needed, no tool either) costs next to nothing.
 Where it is closed, as in many containers and for most users of Debian and Ubuntu, the process is stopped for some
-microseconds each 4 ms, and the kernel says where each of its threads stands.
+microseconds each 2 ms, and the kernel says where each of its threads stands.
 """
 
 from __future__ import annotations
@@ -169,19 +169,19 @@ def read_ring(ring: mmap.mmap) -> Iterator[tuple[int, int]]:
 
 # ---- stopping ------------------------------------------------------------------------------------------------------
 
-_PAUSE = 0.004
+PAUSE_SECONDS = 0.002  # a judge's window lasts milliseconds; stopping and looking takes some tenths of one
 
 
 @contextmanager
 def sampled_by_stopping(pid: int) -> Iterator[ProgramCounters]:
-    """As `sampled`, by stopping the process each 4 ms or not at all. `freeze` it from the calling thread only meanwhile."""
-    counters = ProgramCounters("stopped each 4 ms")
+    """As `sampled`, by stopping the process each 2 ms. `freeze` it from the calling thread only meanwhile."""
+    counters = ProgramCounters(f"stopped each {1000 * PAUSE_SECONDS:g} ms")
     _refuse_closed(pid)
     over = threading.Event()
 
     def look(lock: threading.Lock) -> None:
         with suppress(ice.NotFrozen):
-            while not over.wait(_PAUSE):
+            while not over.wait(PAUSE_SECONDS):
                 for thread, address in ice.glance(pid, lock).items():
                     counters.addresses.append(KERNEL if address is None else address)
                     counters.threads.append(thread)
