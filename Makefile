@@ -21,10 +21,16 @@ setup: ## set up what running needs, start nothing
 dev: ## set up what tests and linters need too
 	@$(PYTHON) tools/start.py --dev
 
+# What failed is run once more, alone, and must pass then: beside others, on a starved machine, time can be too short.
+define tests
+@$(PY) -m pytest -q $(1) -m $(2) || { [ $$? -eq 1 ] && echo "== once more, alone: what failed ==" && \
+	$(PY) -m pytest -q --last-failed --last-failed-no-failures none -m $(2); }
+endef
+
 test: dev ## every test, in a real browser too
-	@$(PY) -m pytest -q -n 2 -m "not (judge or $(WAITING) or $(OTHERS))"
-	@$(PY) -m pytest -q -n 2 --dist loadfile -m "($(WAITING)) and not (judge or $(OTHERS))"
-	@$(PY) -m pytest -q -m "judge and not ($(OTHERS))"
+	$(call tests,-n 2,"not (judge or $(WAITING) or $(OTHERS))")
+	$(call tests,-n 2 --dist loadfile,"($(WAITING)) and not (judge or $(OTHERS))")
+	$(call tests,,"judge and not ($(OTHERS))")
 
 test-fast: dev ## the tests that start no browser, no processes and judge nothing
 	@$(PY) -m pytest -q -m "not browser and not processes and not judge and not verdicts and not postgres and not ($(OTHERS))"
