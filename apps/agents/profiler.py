@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from apps.agents.figures import figure
 from apps.kernels.evaluation import Evaluation, Metric, Profile, Roofline, SpeedUp, Time, Verdict
 from apps.kernels.machine import mix_in_words
-from apps.kernels.profile.names import unit_for
 
 # Always there for a correct, timed version. The second is the steadier one to predict and to hold a prediction against:
 # it comes of pairs, so that a machine that got slower in between disturbs both sides alike.
@@ -21,7 +21,6 @@ OF_THE_PROBLEM = _ROOFS | {
     "compulsory_bytes", "read_bytes", "written_bytes", "flops", "intensity", "ridge", "streaming_gain",
 }  # fmt: skip
 OF_REFERENCE = "reference_"  # begins the names of what was counted of the reference
-_BYTES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def metrics(evaluation: Evaluation) -> dict[str, Metric]:
@@ -145,19 +144,9 @@ def _figures(evaluation: Evaluation, best: Evaluation | None) -> list[str]:
     lines = []
     for metric in evaluation.profile.metrics:
         beside = others.get(metric.name)
-        compared = f" (best version: {figure(beside)})" if beside is not None else ""
-        lines.append(f"{metric.name}: {figure(metric)}{compared}, from {metric.source}")
+        compared = f" (best version: {figure(beside.value, beside.unit)})" if beside is not None else ""
+        lines.append(f"{metric.name}: {figure(metric.value, metric.unit)}{compared}, from {metric.source}")
     return lines
-
-
-def figure(metric: Metric) -> str:
-    """A metric's value with its unit, as people write it: shares in per cent, bytes by the thousand."""
-    if metric.unit == "share":
-        return f"{metric.value:.1%}"
-    if metric.unit == "B":
-        scale, prefix = next((one for one in _BYTES if abs(metric.value) >= one[0]), (1.0, ""))
-        return f"{metric.value / scale:.4g} {prefix}B"
-    return f"{metric.value:.4g} {unit_for(metric.value, metric.unit)}"
 
 
 def _hot(profile: Profile) -> list[str]:

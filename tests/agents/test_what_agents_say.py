@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from apps.agents import conductor, profiler, verifier
+from apps.agents.figures import figure
 from apps.agents.ports import Attempt, Evidence, History, Prediction, Usage, Writing
 from apps.agents.steps import reasoning
 from apps.agents.steps.reasoning import Counsel
-from apps.kernels.evaluation import Build, Correctness, Evaluation, Metric, Policy, Robustness, Tier, Trial, Verdict
+from apps.kernels.evaluation import Build, Correctness, Evaluation, Policy, Robustness, Tier, Trial, Verdict
 from tests.agents.doubles import an_advice, an_evaluation
 
 GCC = """In file included from /tmp/jail.x1/build/kernel.cpp:1:
@@ -94,10 +95,16 @@ def test_figures_are_told_with_units_and_beside_the_best_version() -> None:
 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
-    [(0.834, "share", "83.4%"), (16_777_216, "B", "16.78 MB"), (640, "B", "640 B"), (41.23456, "GB/s", "41.23 GB/s")],
+    [
+        (0.834, "share", "83.4%"),
+        (16_777_216, "B", "16.78 MB"),
+        (640, "B", "640 B"),
+        (41.23456, "GB/s", "41.23 GB/s"),
+        (3.0, "", "3"),
+    ],
 )
 def test_figures_are_written_as_people_write_them(value: float, unit: str, text: str) -> None:
-    assert profiler.figure(Metric("m", value, unit, "test")) == text
+    assert figure(value, unit) == text
 
 
 def an_attempt(source: str, number: int) -> Attempt:
@@ -108,7 +115,7 @@ def an_attempt(source: str, number: int) -> Attempt:
 def test_the_evidence_of_an_advice_reads_as_words_and_percent() -> None:
     evidence = (Evidence("share_of_roof", 0.01915, "share", "<", 0.9), Evidence("streaming_gain", 1.601, "x", ">", 1.1))
     counsel = Counsel(advice=replace(an_advice(History()), evidence=evidence))
-    assert "share of roof is 1.92 % (< 90 %), streaming gain is 1.6× (> 1.1×)" in reasoning._says(counsel)[0]
+    assert "share of roof is 1.92% (< 90%), streaming gain is 1.6× (> 1.1×)" in reasoning._says(counsel)[0]
 
 
 @pytest.mark.parametrize(

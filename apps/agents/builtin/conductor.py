@@ -15,6 +15,7 @@ from apps.agents.builtin.search import (
     Search,
     helped,
 )
+from apps.agents.figures import figure
 from apps.agents.ports import (
     Advice,
     Assignment,
@@ -270,13 +271,7 @@ def _tell_alternatives(others: list[Proposal], narrator: Narrator) -> None:
 def _said(one: Evidence) -> str:
     relation = "above" if one.relation == ">" else "below"
     name = one.metric.replace("_", " ")
-    return f"{name} is {_figure(one.value, one.unit)}, {relation} {_figure(one.threshold, one.unit)}"
-
-
-def _figure(value: float, unit: str) -> str:
-    if unit == "share":
-        return f"{value:.0%}"
-    return f"{value:.3g}" if unit in ("instructions", "x", "ratio") else f"{value:.3g} {unit}"
+    return f"{name} is {figure(one.value, one.unit)}, {relation} {figure(one.threshold, one.unit)}"
 
 
 def _lowered(sentence: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from apps.agents import conductor
+from apps.agents.figures import figure
 from apps.agents.ports import (
     Advice,
     AdviceGiven,
@@ -21,7 +22,6 @@ from apps.agents.ports import (
     Usage,
 )
 from apps.agents.steps.course import Course, End, Interruption
-from apps.kernels.profile.names import unit_for
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,6 @@ def advise(run: Course, iteration: int, slot: int) -> Advice | None:
     return counsel.advice
 
 
-def _figure(value: float, unit: str) -> str:
-    """A metric as people read it: shares in percent, ratios with their sign."""
-    match unit:
-        case "share":
-            return f"{100 * value:.3g} %"
-        case "x":
-            return f"{value:.3g}×"
-    return f"{value:.4g} {unit_for(value, unit)}"
-
-
 def _says(counsel: Counsel) -> tuple[str, str]:
     if counsel.stopped is not None:
         return counsel.stopped.reason, counsel.text
@@ -111,7 +101,7 @@ def _says(counsel: Counsel) -> tuple[str, str]:
         return (f"Nothing more to gain: {counsel.nothing.reason}" if counsel.nothing is not None else ""), counsel.text
     advice = counsel.advice
     seen = ", ".join(
-        f"{one.metric.replace('_', ' ')} is {_figure(one.value, one.unit)} ({one.relation} {_figure(one.threshold, one.unit)})"
+        f"{one.metric.replace('_', ' ')} is {figure(one.value, one.unit)} ({one.relation} {figure(one.threshold, one.unit)})"
         for one in advice.evidence
     )
     return f"{advice.bottleneck}{': ' + seen if seen else ''}. {advice.change}", counsel.text or advice.reasoning
