@@ -114,7 +114,7 @@ def _problem(path: Path, host: Any, most: int, seconds: float, compiled: bool, e
     from apps.agents.builtin.moves import edits
     from apps.agents.builtin.opening import opening
     from apps.agents.builtin.search import Workshop
-    from apps.agents.ports import Assignment, CannotWrite
+    from apps.agents.words import Assignment, CannotWrite
     from apps.kernels.facts import ProblemFacts
     from apps.kernels.inside import graphs
 
@@ -244,11 +244,12 @@ def _judged(paths: list[Path], options: argparse.Namespace) -> Any:
 def _run(path: Path, zygote: Any, host: Any, most: int) -> Row:
     from apps.agents.builtin import BuiltinCoder, BuiltinConductor
     from apps.agents.builtin.plan import plan_of
+    from apps.agents.facts import VersionJudged, VersionKept
     from apps.agents.journal import MemoryJournal
     from apps.agents.local import Interrupt, LocalEvaluator, WallClock
     from apps.agents.loop import optimise
-    from apps.agents.ports import Assignment, VersionJudged, VersionKept
     from apps.agents.steps.course import Team
+    from apps.agents.words import Assignment
     from apps.kernels.evaluation import Tier
     from apps.kernels.inspect import inspect
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from apps.agents.ports import Usage
+from apps.agents.words import Usage
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apps.agents import profiler
-from apps.agents.ports import Advice, Attempt, Happened, History, Holding
+from apps.agents.words import Advice, Attempt, Happened, History, Holding
 from apps.kernels.evaluation import Evaluation, Profile, Verdict
 
 # Below this a lead says nothing (the least margin the judge itself allows an outcome), so the earlier version stays.

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from apps.agents.ports import Agent, Fact, Listener, ReplayEnded, Say, Step, StepBegan, StepKey
+from apps.agents.facts import Fact, ReplayEnded, StepBegan, StepKey
+from apps.agents.ports import Listener, Say, Step
+from apps.agents.words import Agent
 from apps.kernels.plain import Plain, from_plain, to_plain
 
 T = TypeVar("T")

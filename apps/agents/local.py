@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from apps.agents.ports import Assignment, JudgingFailed, Orders, Say, Stopped
+from apps.agents.ports import JudgingFailed, Say, Stopped
+from apps.agents.words import Assignment, Orders
 from apps.kernels.evaluation import Evaluation, EvaluationRequest, Progress, Tier
 from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed
 from apps.kernels.judge.errors import HostCannotJudge, ProblemRefused

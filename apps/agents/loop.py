@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apps.agents import conductor
-from apps.agents.ports import Advice, Assignment, Attempt, Ending, RunEnded, StepKey
+from apps.agents.facts import RunEnded, StepKey
 from apps.agents.steps import diagnosing, judging, reasoning, writing
 from apps.agents.steps.course import Course, End, Team
 from apps.agents.steps.writing import Draft, Written
 from apps.agents.verifier import sentence
+from apps.agents.words import Advice, Assignment, Attempt, Ending
 from apps.kernels.evaluation import Evaluation, Outcome, Verdict
 
 # How many versions are judged in full at most, where one that led the loop does not hold there.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from apps.agents import verifier
 from apps.agents.budget import Spent
 from apps.agents.journal import digest
-from apps.agents.ports import Advice, Attempt, Diagnosis, History, Holding, Unwritten, Usage
+from apps.agents.words import Advice, Attempt, Diagnosis, History, Holding, Unwritten, Usage
 from apps.kernels.evaluation import Evaluation, Verdict
 
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
+from apps.agents.facts import Fact, RunEnded, StepBegan, StepKey
 from apps.agents.journal import Record, digest
 from apps.agents.loop import optimise
-from apps.agents.ports import Assignment, Fact, RunEnded, Say, Step, StepBegan, StepKey
+from apps.agents.ports import Say, Step
 from apps.agents.steps.course import Team
 from apps.agents.steps.diagnosing import DIAGNOSE
+from apps.agents.words import Assignment
 from apps.kernels.plain import BadPlain, Plain, from_plain
 
 T = TypeVar("T")

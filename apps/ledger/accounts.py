@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from apps.agents.gateway.purse import Call as Made
 from apps.agents.gateway.purse import Largest, OverLimit
-from apps.agents.ports import Usage
+from apps.agents.words import Usage
 from apps.ledger import warning
 from apps.ledger.limits import ZERO, Account, counting, dollars, locked, month_of, rooms
 from apps.ledger.models import Call, LanguageModel, Outcome

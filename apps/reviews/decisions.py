@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from django.utils import timezone
 
-from apps.agents.ports import Agent
+from apps.agents.words import Agent
 from apps.kernels.plain import Plain
 from apps.people import audit
 from apps.people.models import Person

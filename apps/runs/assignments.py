@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from apps.agents.journal import digest
-from apps.agents.ports import Assignment, Seed
+from apps.agents.words import Assignment, Seed
 from apps.hosts.models import Host
 from apps.kernels.evaluation import Language, Policy
 from apps.kernels.facts import ProblemFacts

@@ -15,7 +15,7 @@ from django.db.models import Case, DateTimeField, F, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from apps.agents.ports import Agent, Ending
+from apps.agents.words import Agent, Ending
 from apps.kernels.plain import Plain
 from apps.runs import events
 from apps.runs.events import ClaimLost, Entry

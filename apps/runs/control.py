@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from apps.agents.ports import Assignment, Orders, Stopped
+from apps.agents.ports import Stopped
+from apps.agents.words import Assignment, Orders
 from apps.runs import connections
 from apps.runs.beat import Hold
 from apps.runs.models import Event, Hint, Run, RunState

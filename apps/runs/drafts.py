@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db import DatabaseError, transaction
 
-from apps.agents.ports import StepBegan
+from apps.agents.facts import StepBegan
 from apps.runs import bell, connections
 from apps.runs.claims import Claim
 from apps.runs.models import Draft, Run

@@ -6,7 +6,8 @@ A resumed run finds the job under the same key, done or still going, so that no 
 from __future__ import annotations
 
 from apps.agents.local import news
-from apps.agents.ports import Assignment, JudgingFailed, Say, Stopped
+from apps.agents.ports import JudgingFailed, Say, Stopped
+from apps.agents.words import Assignment
 from apps.hosts import jobs, queries, waiting
 from apps.hosts.models import Job, JobKind, JobState
 from apps.kernels.evaluation import Evaluation, Progress, Tier

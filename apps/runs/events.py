@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from apps.agents.ports import Agent
+from apps.agents.words import Agent
 from apps.kernels.plain import Plain
 from apps.runs import bell, notices
 from apps.runs.models import Event, Level, Run

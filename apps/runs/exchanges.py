@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError
 
+from apps.agents.facts import StepKey
 from apps.agents.gateway.purse import Call, Largest, Purse
-from apps.agents.ports import StepKey, Usage
+from apps.agents.words import Usage
 from apps.kernels.plain import BadPlain, from_plain, to_plain
 from apps.runs.journal import storable
 from apps.runs.models import Exchange, Run

@@ -11,7 +11,7 @@ from django import forms
 from django.http import QueryDict
 
 from apps.agents.coders import BUILTIN
-from apps.agents.ports import Seed
+from apps.agents.words import Seed
 from apps.kernels.evaluation import Language, Policy
 from apps.ledger.forms import read_temperatures, words_of
 from apps.runs.launch import CANDIDATES_LIMIT, LaunchOrder, order_of

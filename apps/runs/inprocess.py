@@ -14,7 +14,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.agents.local import Interrupt, LocalEvaluator
-from apps.agents.ports import Assignment, Evaluator, Stopped
+from apps.agents.ports import Evaluator, Stopped
+from apps.agents.words import Assignment
 from apps.hosts import registry
 from apps.hosts.models import Device, Host
 from apps.kernels.evaluation import Language

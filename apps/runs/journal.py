@@ -13,8 +13,9 @@ from typing import TypeVar
 
 from django.db import transaction
 
+from apps.agents.facts import Fact, ReplayEnded, StepBegan, StepKey
 from apps.agents.journal import digest
-from apps.agents.ports import Fact, ReplayEnded, Say, Step, StepBegan, StepKey
+from apps.agents.ports import Say, Step
 from apps.kernels.plain import Plain, from_plain, to_plain
 from apps.runs import claims, connections, drafts
 from apps.runs.beat import Hold

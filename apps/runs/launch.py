@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.agents.coders import BUILTIN
-from apps.agents.ports import Agent, CannotWrite, Seed
+from apps.agents.words import Agent, CannotWrite, Seed
 from apps.agents.writers.prompts import Prompts
 from apps.hosts.models import Device
 from apps.kernels.evaluation import Language, Policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apps.agents.ports import Ending
+from apps.agents.words import Ending
 from apps.kernels.plain import Plain
 from apps.notices.models import Kind
 from apps.notices.telling import tell

@@ -16,8 +16,9 @@ from typing import Any
 from django.db.models import F
 from django.utils import timezone
 
-from apps.agents import ports
-from apps.agents.ports import Agent, Attempt, Fact, Usage
+from apps.agents import facts, words
+from apps.agents.facts import Fact
+from apps.agents.words import Agent, Attempt, Usage
 from apps.hosts.models import Job
 from apps.kernels.evaluation import Evaluation, Verdict
 from apps.kernels.plain import Plain, to_plain
@@ -28,9 +29,9 @@ from apps.runs.measurements import measurement_of, version_data
 from apps.runs.models import AdviceRow, Event, Hint, JournalEntry, Level, Measurement, Purpose, Run, RunState, Version
 
 _STATE_AFTER = {
-    ports.Ending.FINISHED: RunState.FINISHED,
-    ports.Ending.STOPPED: RunState.STOPPED,
-    ports.Ending.FAILED: RunState.FAILED,
+    words.Ending.FINISHED: RunState.FINISHED,
+    words.Ending.STOPPED: RunState.STOPPED,
+    words.Ending.FAILED: RunState.FAILED,
 }
 
 
@@ -67,13 +68,13 @@ class Recorder:
         raise TypeError(f"The recorder knows no fact {type(fact).__name__}.")
 
     @_take.register
-    def _step_began(self, fact: ports.StepBegan) -> None:
+    def _step_began(self, fact: facts.StepBegan) -> None:
         self._going[fact.step] = wording.line(fact.title, 120)
         self._changes |= {"doing": self._doing(), "iteration": fact.iteration}
         self._say("step_began", fact.title, fact.agent, fact.iteration, {"title": fact.title})
 
     @_take.register
-    def _step_ended(self, fact: ports.StepEnded) -> None:
+    def _step_ended(self, fact: facts.StepEnded) -> None:
         self._spend(fact.usage)
         self._going.pop(fact.step, None)
         self._changes["doing"] = self._doing()
@@ -81,7 +82,7 @@ class Recorder:
         self._say("step_ended", wording.line(fact.summary, 600), fact.agent, fact.iteration, data)
 
     @_take.register
-    def _reference_timed(self, fact: ports.ReferenceTimed) -> None:
+    def _reference_timed(self, fact: facts.ReferenceTimed) -> None:
         timing = fact.evaluation.timing
         self._compiled(fact.evaluation)
         data: dict[str, Plain] = {
@@ -93,7 +94,7 @@ class Recorder:
         self._say("reference_timed", wording.reference_timed(fact.evaluation), Agent.PROFILER, None, data)
 
     @_take.register
-    def _version_kept(self, fact: ports.VersionKept) -> None:
+    def _version_kept(self, fact: facts.VersionKept) -> None:
         attempt = fact.attempt
         version = self._version(attempt)
         measurement = self._measure(version, Purpose.LOOP, attempt.evaluation)
@@ -106,7 +107,7 @@ class Recorder:
         self._say("version_kept", text, Agent.VERIFIER, attempt.iteration, data, level)
 
     @_take.register
-    def _version_judged(self, fact: ports.VersionJudged) -> None:
+    def _version_judged(self, fact: facts.VersionJudged) -> None:
         version = Version.objects.select_related("parent").get(run_id=self._run_id, number=fact.number)
         measurement = self._measure(version, Purpose(fact.purpose), fact.evaluation)
         correct = fact.evaluation.verdict is Verdict.CORRECT
@@ -127,7 +128,7 @@ class Recorder:
         )
 
     @_take.register
-    def _best_changed(self, fact: ports.BestChanged) -> None:
+    def _best_changed(self, fact: facts.BestChanged) -> None:
         version = Version.objects.select_related("measurement").get(run_id=self._run_id, number=fact.number)
         self._changes["best"] = version
         if version.measurement is not None:
@@ -137,21 +138,21 @@ class Recorder:
         self._say("best_changed", text, Agent.CONDUCTOR, version.iteration, data)
 
     @_take.register
-    def _advice_given(self, fact: ports.AdviceGiven) -> None:
+    def _advice_given(self, fact: facts.AdviceGiven) -> None:
         advice = to_plain(fact.advice)
         number, at = fact.advice.number, self._at or timezone.now()
         AdviceRow.objects.create(run_id=self._run_id, number=number, advice=advice, at=at)
         self._say("advice_given", wording.advice_given(fact.advice), Agent.CONDUCTOR, None, {"advice": advice})
 
     @_take.register
-    def _advice_held(self, fact: ports.AdviceHeld) -> None:
+    def _advice_held(self, fact: facts.AdviceHeld) -> None:
         holding = to_plain(fact.holding)
         rows = AdviceRow.objects.filter(run_id=self._run_id, number=fact.holding.advice)
         rows.update(holding=holding, held=fact.holding.held)
         self._say("advice_held", wording.advice_held(fact.holding), Agent.CONDUCTOR, None, {"holding": holding})
 
     @_take.register
-    def _hint_taken(self, fact: ports.HintTaken) -> None:
+    def _hint_taken(self, fact: facts.HintTaken) -> None:
         told = Hint.objects.filter(run_id=self._run_id, text=fact.text, taken=False).order_by("pk").first()
         if told is not None:
             Hint.objects.filter(pk=told.pk).update(taken=True)
@@ -159,14 +160,14 @@ class Recorder:
         self._say("hint_taken", text, Agent.RUN, None, {"text": fact.text})
 
     @_take.register
-    def _candidate_dropped(self, fact: ports.CandidateDropped) -> None:
+    def _candidate_dropped(self, fact: facts.CandidateDropped) -> None:
         unwritten = fact.unwritten
         data = {name: value for name, value in to_plain(unwritten).items() if name != "iteration"}
         text = wording.candidate_dropped(fact)
         self._say("candidate_dropped", text, Agent.CODER, unwritten.iteration, data, Level.WARNING)
 
     @_take.register
-    def _replay_ended(self, fact: ports.ReplayEnded) -> None:
+    def _replay_ended(self, fact: facts.ReplayEnded) -> None:
         self._going = {}
         versions, advices = self._forget_from(fact.step)
         data: dict[str, Plain] = {"versions_from": versions, "advices_from": advices}
@@ -174,7 +175,7 @@ class Recorder:
         self._say("replay_ended", text, Agent.RUN, None, data, Level.WARNING)
 
     @_take.register
-    def _run_ended(self, fact: ports.RunEnded) -> None:
+    def _run_ended(self, fact: facts.RunEnded) -> None:
         numbers = [number for number in (fact.result, fact.attempt) if number is not None]
         versions = {
             version.number: version
@@ -196,7 +197,7 @@ class Recorder:
             "claim": None,
             "claim_expires_at": None,
         }
-        level = Level.ERROR if fact.ending is ports.Ending.FAILED else Level.INFO
+        level = Level.ERROR if fact.ending is words.Ending.FAILED else Level.INFO
         self._say("run_ended", wording.run_ended(fact), Agent.RUN, None, to_plain(fact), level)
 
     # --- parts

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.dispatch import receiver
 
-from apps.agents.ports import Agent
+from apps.agents.words import Agent
 from apps.hosts import jobs
 from apps.hosts.models import Device, Job, JobKind, JobState
 from apps.hosts.signals import job_over

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from apps.agents.coders import BUILTIN
-from apps.agents.ports import Assignment, Brief, CannotWrite, History, Seed
+from apps.agents.words import Assignment, Brief, CannotWrite, History, Seed
 from apps.hosts.models import Device
 from apps.kernels.candidate import BadCandidate, read_candidate
 from apps.kernels.evaluation import Language, Policy

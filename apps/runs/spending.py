@@ -10,7 +10,7 @@ import threading
 from django.db import transaction
 
 from apps.agents.gateway.purse import Call, Largest, OverLimit
-from apps.agents.ports import Agent
+from apps.agents.words import Agent
 from apps.ledger import accounts
 from apps.ledger.accounts import Place
 from apps.ledger.limits import Account

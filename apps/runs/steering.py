@@ -12,7 +12,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.utils import timezone
 
-from apps.agents.ports import Agent, Ending
+from apps.agents.words import Agent, Ending
 from apps.kernels.plain import Plain
 from apps.people import audit
 from apps.people.models import Person

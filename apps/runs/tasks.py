@@ -19,8 +19,9 @@ from django.db import close_old_connections
 from apps.agents.coders import BUILTIN, Pair, UnknownCoder, coder_named
 from apps.agents.local import WallClock
 from apps.agents.loop import optimise
-from apps.agents.ports import Assignment, Evaluator
+from apps.agents.ports import Evaluator
 from apps.agents.steps.course import Team
+from apps.agents.words import Assignment
 from apps.ledger import accounts, registry
 from apps.runs import claims, connections, problems, queue
 from apps.runs.assignments import pinned

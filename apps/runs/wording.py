@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from apps.agents import verifier
-from apps.agents.ports import Advice, CandidateDropped, Holding, RunEnded
+from apps.agents.facts import CandidateDropped, RunEnded
+from apps.agents.words import Advice, Holding
 from apps.kernels.evaluation import Evaluation, Outcome, Verdict
 
 _LONGEST = 300

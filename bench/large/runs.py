@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import models
 
-from apps.agents.ports import Advice, Evidence, Happened, Holding, Prediction
+from apps.agents.words import Advice, Evidence, Happened, Holding, Prediction
 from apps.hosts.models import Fault, Job, JobKind, JobState
 from apps.kernels.plain import to_plain
 from apps.runs.models import AdviceRow, Draft, Event, Measurement, Purpose, Run, RunState, SavedView, Version

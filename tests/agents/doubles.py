@@ -10,29 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from apps.agents.facts import Fact, HintTaken, RunEnded
 from apps.agents.journal import MemoryJournal, Record
 from apps.agents.loop import optimise
-from apps.agents.ports import (
+from apps.agents.ports import JudgingFailed, Say, Stopped
+from apps.agents.steps.course import Team
+from apps.agents.words import (
     Advice,
     Agent,
     Assignment,
     Attempt,
     Brief,
     Evidence,
-    Fact,
-    HintTaken,
     History,
-    JudgingFailed,
     NothingToGain,
     Orders,
     Prediction,
-    RunEnded,
-    Say,
-    Stopped,
     Usage,
     Writing,
 )
-from apps.agents.steps.course import Team
 from apps.kernels.evaluation import (
     Bottleneck,
     Build,

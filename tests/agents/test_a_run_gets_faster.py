@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from apps.agents.ports import (
-    Advice,
+from apps.agents.facts import (
     AdviceGiven,
     AdviceHeld,
     BestChanged,
     CandidateDropped,
-    CannotWrite,
-    Ending,
-    History,
-    NothingToGain,
     ReferenceTimed,
-    Seed,
     StepBegan,
     StepEnded,
     VersionJudged,
     VersionKept,
 )
+from apps.agents.words import Advice, CannotWrite, Ending, History, NothingToGain, Seed
 from apps.kernels.evaluation import Outcome, Tier
 from tests.agents.doubles import World, an_advice, an_assignment
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from apps.agents.facts import Fact, ReplayEnded, StepBegan
 from apps.agents.journal import MemoryJournal, from_transcript, to_transcript
-from apps.agents.ports import Assignment, CannotWrite, Fact, Orders, ReplayEnded, Seed, StepBegan
+from apps.agents.words import Assignment, CannotWrite, Orders, Seed
 from tests.agents.doubles import Killed, MortalJournal, World, an_assignment
 
 

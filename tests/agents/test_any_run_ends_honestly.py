@@ -6,20 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.agents.facts import BestChanged, Fact, RunEnded, StepBegan, StepEnded, VersionJudged, VersionKept
 from apps.agents.journal import MemoryJournal
-from apps.agents.ports import (
-    Assignment,
-    BestChanged,
-    CannotWrite,
-    Fact,
-    Orders,
-    RunEnded,
-    StepBegan,
-    StepEnded,
-    Stopped,
-    VersionJudged,
-    VersionKept,
-)
+from apps.agents.ports import Stopped
+from apps.agents.words import Assignment, CannotWrite, Orders
 from apps.kernels.evaluation import Outcome, Tier, Verdict
 from tests.agents.doubles import Answer, Killed, MortalJournal, World, an_assignment
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from apps.agents.facts import CandidateDropped, StepEnded, VersionKept
 from apps.agents.memory import failures
-from apps.agents.ports import CandidateDropped, CannotWrite, Ending, Seed, StepEnded, VersionKept
+from apps.agents.words import CannotWrite, Ending, Seed
 from apps.kernels.evaluation import Outcome, Verdict
 from apps.kernels.facts import ProblemFacts
 from tests.agents.doubles import World, an_assignment

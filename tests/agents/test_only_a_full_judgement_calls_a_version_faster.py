@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.agents.ports import BestChanged, VersionJudged, VersionKept
+from apps.agents.facts import BestChanged, VersionJudged, VersionKept
 from apps.kernels.evaluation import Outcome, Tier, Verdict
 from tests.agents.doubles import World, an_assignment
 

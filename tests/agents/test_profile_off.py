@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.agents.conductor import without_profile
-from apps.agents.ports import Assignment
+from apps.agents.words import Assignment
 from apps.kernels.evaluation import Profile
 from tests.agents.doubles import World, an_assignment
 

@@ -5,17 +5,9 @@ from __future__ import annotations
 import pytest
 
 from apps.agents.budget import Limits, Spent, exceeded
-from apps.agents.ports import (
-    BestChanged,
-    CannotWrite,
-    Ending,
-    HintTaken,
-    Orders,
-    Stopped,
-    Usage,
-    VersionJudged,
-    VersionKept,
-)
+from apps.agents.facts import BestChanged, HintTaken, VersionJudged, VersionKept
+from apps.agents.ports import Stopped
+from apps.agents.words import CannotWrite, Ending, Orders, Usage
 from apps.kernels.evaluation import Outcome
 from tests.agents.doubles import World, an_advice, an_assignment
 

@@ -8,9 +8,9 @@ import pytest
 
 from apps.agents import conductor, profiler, verifier
 from apps.agents.figures import figure
-from apps.agents.ports import Attempt, Evidence, History, Prediction, Usage, Writing
 from apps.agents.steps import reasoning
 from apps.agents.steps.reasoning import Counsel
+from apps.agents.words import Attempt, Evidence, History, Prediction, Usage, Writing
 from apps.kernels.evaluation import Build, Correctness, Evaluation, Policy, Robustness, Tier, Trial, Verdict
 from tests.agents.doubles import an_advice, an_evaluation
 

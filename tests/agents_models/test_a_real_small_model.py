@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from apps.agents.facts import CandidateDropped, StepEnded
 from apps.agents.gateway.asking import Gateway
 from apps.agents.gateway.probing import probe
 from apps.agents.gateway.purse import Message, Question
 from apps.agents.gateway.settings import ModelSettings
-from apps.agents.ports import CandidateDropped, Ending, StepEnded
+from apps.agents.words import Ending
 from tests.agents_models.world import ModelRun
 
 pytestmark = pytest.mark.models

@@ -7,16 +7,11 @@ from typing import Any
 import pytest
 
 from apps.agents.coders import UnknownCoder, check_coder, coder_named
+from apps.agents.facts import AdviceGiven, CandidateDropped, StepEnded, VersionKept
 from apps.agents.gateway.purse import Call, Largest, OverLimit
 from apps.agents.journal import MemoryJournal, from_transcript, to_transcript
-from apps.agents.ports import (
-    AdviceGiven,
-    CandidateDropped,
-    Ending,
-    StepEnded,
-    Stopped,
-    VersionKept,
-)
+from apps.agents.ports import Stopped
+from apps.agents.words import Ending
 from tests.agents.doubles import Ears, Killed, MortalJournal, World
 from tests.agents_models.conftest import KEY
 from tests.agents_models.server import ECHO, Reply, Request

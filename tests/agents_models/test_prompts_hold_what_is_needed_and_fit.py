@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.agents.ports import Attempt, Brief, CannotWrite, History, Seed, Unwritten, Writing
+from apps.agents.words import Attempt, Brief, CannotWrite, History, Seed, Unwritten, Writing
 from apps.agents.writers import questions
 from apps.agents.writers.fitting import DoesNotFit, Keep, Section, fitted
 from apps.agents.writers.prompts import NoPrompts, Prompts

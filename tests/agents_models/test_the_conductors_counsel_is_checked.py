@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from apps.agents.ports import Advice, AdviceGiven, NothingToGain
+from apps.agents.facts import AdviceGiven
+from apps.agents.words import Advice, NothingToGain
 from apps.agents.writers.counsel import counsel_in
 from apps.agents.writers.unusable import Unusable
 from apps.kernels.evaluation import Metric

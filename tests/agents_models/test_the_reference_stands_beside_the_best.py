@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from apps.agents import profiler
-from apps.agents.ports import Attempt, History, Writing
+from apps.agents.words import Attempt, History, Writing
 from apps.agents.writers import questions, telling
 from apps.agents.writers.prompts import Prompts
 from apps.kernels.evaluation import Evaluation, Metric, Profile, Time, Timing

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from apps.agents import verifier
+from apps.agents.facts import StepEnded, VersionKept
 from apps.agents.gateway.purse import Call, Largest, OverLimit
 from apps.agents.journal import MemoryJournal, Record, from_transcript, to_transcript
-from apps.agents.ports import Attempt, Ending, History, StepEnded, Stopped, VersionKept, Writing
+from apps.agents.ports import Stopped
 from apps.agents.replay import replay
+from apps.agents.words import Attempt, Ending, History, Writing
 from apps.agents.writers import questions
 from apps.agents.writers.diagnosis import diagnosis_in
 from apps.agents.writers.excerpt import numbered

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from apps.agents.coders import coder_named
+from apps.agents.facts import RunEnded
 from apps.agents.gateway.purse import Purse
 from apps.agents.gateway.settings import ModelSettings
 from apps.agents.journal import MemoryJournal, to_transcript
 from apps.agents.loop import optimise
-from apps.agents.ports import Assignment, RunEnded, Seed
 from apps.agents.steps.course import Team
+from apps.agents.words import Assignment, Seed
 from apps.kernels.facts import ProblemFacts, TensorFact
 from apps.kernels.plain import to_plain
 from tests.agents.doubles import Ears, People, ScriptedDevice, Watch, World, an_assignment

@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, expect
 
-from apps.agents.ports import Agent
+from apps.agents.words import Agent
 from apps.runs import events
 from apps.runs.events import Entry
 from apps.runs.models import Draft, Run, RunState

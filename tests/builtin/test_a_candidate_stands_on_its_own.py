@@ -15,7 +15,7 @@ from torch import nn
 from apps.agents.builtin.reading import read
 from apps.agents.builtin.schedule import Schedule
 from apps.agents.builtin.writing import meaning_of
-from apps.agents.ports import CannotWrite
+from apps.agents.words import CannotWrite
 from apps.kernels.evaluation import Policy
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.plain import to_plain

@@ -10,7 +10,7 @@ import torch
 
 from apps.agents.builtin.plan import Plan
 from apps.agents.builtin.search import Workshop
-from apps.agents.ports import Assignment, Attempt, History, Writing
+from apps.agents.words import Assignment, Attempt, History, Writing
 from apps.kernels.evaluation import (
     Bottleneck,
     Evaluation,

@@ -13,25 +13,12 @@ from apps.agents.builtin import BuiltinCoder, BuiltinConductor
 from apps.agents.builtin.plan import Plan, plan_of
 from apps.agents.builtin.schedule import Schedule
 from apps.agents.builtin.search import Workshop
+from apps.agents.facts import AdviceGiven, AdviceHeld, CandidateDropped, Fact, RunEnded, VersionKept
 from apps.agents.journal import MemoryJournal, Record
 from apps.agents.loop import optimise
-from apps.agents.ports import (
-    AdviceGiven,
-    AdviceHeld,
-    Agent,
-    Assignment,
-    Attempt,
-    Brief,
-    CandidateDropped,
-    Ending,
-    Fact,
-    Orders,
-    RunEnded,
-    Say,
-    VersionKept,
-    Writing,
-)
+from apps.agents.ports import Say
 from apps.agents.steps.course import Team
+from apps.agents.words import Agent, Assignment, Attempt, Brief, Ending, Orders, Writing
 from apps.kernels.evaluation import Evaluation, Outcome, Tier, Verdict
 from apps.kernels.plain import to_plain
 from tests.builtin_search.situations import assignment, evaluation, failed

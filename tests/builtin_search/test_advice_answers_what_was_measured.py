@@ -8,7 +8,7 @@ from apps.agents import profiler
 from apps.agents.builtin import BuiltinConductor
 from apps.agents.builtin.plan import Plan, step_of
 from apps.agents.builtin.schedule import Schedule
-from apps.agents.ports import Advice, History, NothingToGain
+from apps.agents.words import Advice, History, NothingToGain
 from tests.builtin_search.situations import after, assignment, quiet, version
 
 VECTORS = Schedule(width=512, polynomials=True)

@@ -10,7 +10,7 @@ from apps.agents.builtin import BuiltinConductor
 from apps.agents.builtin.plan import Plan, Step, step_of
 from apps.agents.builtin.schedule import Schedule
 from apps.agents.builtin.search import FIRST_TRUST, Search
-from apps.agents.ports import Advice, Assignment, History, NothingToGain
+from apps.agents.words import Advice, Assignment, History, NothingToGain
 from apps.kernels.evaluation import Evaluation, Verdict
 from apps.kernels.plain import from_plain, to_plain
 from tests.builtin_search.situations import after, assignment, evaluation, failed, quiet, version

@@ -10,7 +10,7 @@ from apps.agents.builtin import BuiltinCoder, BuiltinConductor
 from apps.agents.builtin.plan import Plan, plan_of, step_of
 from apps.agents.builtin.schedule import Schedule
 from apps.agents.conductor import without_profile
-from apps.agents.ports import Advice, Brief, CannotWrite, History, Writing
+from apps.agents.words import Advice, Brief, CannotWrite, History, Writing
 from apps.kernels.evaluation import Verdict
 from tests.builtin_search.situations import after, assignment, failed, quiet, version
 

@@ -121,7 +121,7 @@ def test_candidates_of_an_iteration_have_a_temperature_each(
     server.script.play_by(by_what_is_asked)
     work(ordered(problem, person, iterations=1, candidates=2, temperatures=(0.1, 0.9)))
     coder = [one.body["temperature"] for one in server.script.requests if not is_conductor(one)]
-    assert coder[:2] == [0.1, 0.9]
+    assert sorted(coder[:2]) == [0.1, 0.9]  # asked at the same time, so either may come first
 
 
 def test_a_limit_ends_the_run_with_its_best_and_says_whose(

@@ -8,7 +8,7 @@ import pytest
 
 from apps.agents.gateway.purse import Call as Made
 from apps.agents.gateway.purse import Largest, Question
-from apps.agents.ports import Usage
+from apps.agents.words import Usage
 from apps.ledger import accounts, limits
 from apps.ledger.accounts import Place
 from apps.ledger.limits import Account

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.agents.ports import Agent
+from apps.agents.words import Agent
 from apps.hosts.models import Device
 from apps.ledger.models import Call, LanguageModel, Outcome
 from apps.people.models import Person

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from apps.agents.gateway.purse import Call as Made
 from apps.agents.gateway.purse import Largest, OverLimit, Question
-from apps.agents.ports import Usage
+from apps.agents.words import Usage
 from apps.ledger import accounts, limits, spending
 from apps.ledger.accounts import Place
 from apps.ledger.limits import Account

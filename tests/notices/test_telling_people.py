@@ -11,7 +11,7 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
-from apps.agents.ports import Agent
+from apps.agents.words import Agent
 from apps.hosts import silence
 from apps.hosts.models import Device, Host
 from apps.notices import choosing, delivering

@@ -9,7 +9,7 @@ from typing import Any, cast
 import factory
 from django.utils import timezone
 
-from apps.agents.ports import Advice, Evidence, Happened, Holding, Prediction
+from apps.agents.words import Advice, Evidence, Happened, Holding, Prediction
 from apps.hosts.models import Device, Host
 from apps.kernels.evaluation import Evaluation
 from apps.kernels.plain import to_plain

@@ -6,8 +6,9 @@ from typing import Any
 
 from django.test import Client
 
+from apps.agents.facts import StepKey
 from apps.agents.gateway.purse import Call, Message, OpenPurse, Question
-from apps.agents.ports import StepKey, Usage
+from apps.agents.words import Usage
 from apps.runs import exchanges
 from apps.runs.models import Exchange
 from tests.pages import factories

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from apps.agents.ports import Agent
+from apps.agents.words import Agent
 from apps.ledger.models import LanguageModel, Trial
 from apps.notices.models import Kind, Notice, Webhook
 from apps.people import tokens

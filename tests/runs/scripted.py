@@ -9,9 +9,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from apps.agents.facts import RunEnded
 from apps.agents.loop import optimise
-from apps.agents.ports import Assignment, RunEnded
 from apps.agents.steps.course import Team
+from apps.agents.words import Assignment
 from apps.runs import claims, control
 from apps.runs.beat import Hold, beat
 from apps.runs.claims import Claim

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.agents.ports import Seed
+from apps.agents.words import Seed
 from apps.runs.launch import LaunchOrder
 from apps.runs.management.commands.optimize import Command, _overrides
 from apps.runs.models import Problem, Run

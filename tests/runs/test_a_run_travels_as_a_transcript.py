@@ -17,8 +17,9 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.agents.journal import MemoryJournal
-from apps.agents.ports import Seed, Stopped
+from apps.agents.ports import Stopped
 from apps.agents.replay import replay
+from apps.agents.words import Seed
 from apps.hosts.models import Device, Host
 from apps.kernels.plain import from_plain, to_plain
 from apps.people.models import Person

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.agents.ports import CannotWrite, Fact, Orders, Seed
+from apps.agents.facts import Fact
+from apps.agents.words import CannotWrite, Orders, Seed
 from apps.runs import claims, recorder
 from apps.runs.beat import Hold
 from apps.runs.journal import RunJournal

@@ -9,7 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from apps.agents.ports import Seed
+from apps.agents.words import Seed
 from apps.hosts.models import Device
 from apps.kernels.evaluation import Language, Policy
 from apps.people.models import Person

@@ -9,7 +9,8 @@ from apps.agents.builtin.opening import PLAIN, opening
 from apps.agents.builtin.plan import Plan, plan_of, step_of
 from apps.agents.builtin.schedule import Schedule
 from apps.agents.builtin.search import Search
-from apps.agents.ports import Attempt, Brief, CannotWrite, Say, Writing
+from apps.agents.ports import Say
+from apps.agents.words import Attempt, Brief, CannotWrite, Writing
 
 
 class BuiltinCoder:

@@ -16,7 +16,8 @@ from apps.agents.builtin.search import (
     helped,
 )
 from apps.agents.figures import figure
-from apps.agents.ports import (
+from apps.agents.ports import Say
+from apps.agents.words import (
     Advice,
     Assignment,
     Attempt,
@@ -26,7 +27,6 @@ from apps.agents.ports import (
     Holding,
     NothingToGain,
     Prediction,
-    Say,
 )
 from apps.kernels.plain import to_plain
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from apps.agents.builtin.schedule import Schedule
-from apps.agents.ports import Evidence
+from apps.agents.words import Evidence
 from apps.kernels.evaluation import Metric
 from apps.kernels.machine import HostReport
 

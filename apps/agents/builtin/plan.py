@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from apps.agents.builtin.schedule import Schedule
-from apps.agents.ports import Advice, Attempt
+from apps.agents.words import Advice, Attempt
 from apps.kernels.plain import BadPlain, Plain, from_plain, to_plain
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from apps.agents.builtin.form import (
 )
 from apps.agents.builtin.index import Index, joined
 from apps.agents.builtin.names import safe_name
-from apps.agents.ports import CannotWrite
+from apps.agents.words import CannotWrite
 from apps.kernels.facts import Graph, Node, TensorFact
 from apps.kernels.plain import Plain
 

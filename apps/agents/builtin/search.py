@@ -17,7 +17,7 @@ from apps.agents.builtin.plan import Plan, plan_of, step_of
 from apps.agents.builtin.schedule import Schedule
 from apps.agents.builtin.writing import meaning_of, write_candidate
 from apps.agents.memory import content
-from apps.agents.ports import Assignment, Attempt, Evidence, History, Holding
+from apps.agents.words import Assignment, Attempt, Evidence, History, Holding
 from apps.kernels.evaluation import Metric, Verdict
 
 # Less than this, after trust, is not worth an iteration: the judge itself allows an outcome a margin of that size.

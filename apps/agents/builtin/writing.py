@@ -6,7 +6,7 @@ from apps.agents.builtin.cpp.candidate import write_candidate as candidate_of
 from apps.agents.builtin.lowering import lower
 from apps.agents.builtin.reading import Meaning, read
 from apps.agents.builtin.schedule import Schedule
-from apps.agents.ports import CannotWrite
+from apps.agents.words import CannotWrite
 from apps.kernels.evaluation import Policy
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.machine import HostReport

@@ -12,7 +12,8 @@ from apps.agents.gateway.purse import Call, Message, OpenPurse, OverLimit, Purse
 from apps.agents.gateway.secret import ScrubbedStream, Scrubber
 from apps.agents.gateway.settings import ModelSettings
 from apps.agents.gateway.streaming import Broken, Finish, Heed, Silent, Stream, TooLong
-from apps.agents.ports import Say, Stopped, Usage
+from apps.agents.ports import Say, Stopped
+from apps.agents.words import Usage
 
 # A stream shows reasoning between these, as many models write it themselves; a page may fold what lies between.
 THINKS, THOUGHT = "<think>\n", "\n</think>\n\n"

@@ -12,7 +12,7 @@ from time import time
 
 from apps.agents.gateway.secret import Scrubber
 from apps.agents.gateway.settings import ModelSettings
-from apps.agents.ports import Usage
+from apps.agents.words import Usage
 
 _LONGEST_QUOTE = 300
 _QUOTA = re.compile(

@@ -10,7 +10,7 @@ from apps.agents.gateway.faults import CallFailed, Fault
 from apps.agents.gateway.purse import Message, Purse, Question
 from apps.agents.gateway.settings import ModelSettings
 from apps.agents.gateway.streaming import Heed
-from apps.agents.ports import Usage
+from apps.agents.words import Usage
 
 _QUESTION = Question((Message("user", "Answer with the one word: ready"),), "probe", 0.0)
 # Enough for a model that reasons before it answers.

@@ -11,7 +11,7 @@ from typing import Any
 
 from apps.agents.gateway.purse import Largest, Question
 from apps.agents.gateway.settings import ModelSettings
-from apps.agents.ports import Usage
+from apps.agents.words import Usage
 
 # For a model that nobody has said anything about; a small local server holds at least this.
 UNKNOWN_CONTEXT = 16_384

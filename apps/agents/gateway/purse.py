@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from apps.agents.ports import Usage
+from apps.agents.words import Usage
 
 
 @dataclass(frozen=True)

@@ -6,28 +6,10 @@ from dataclasses import dataclass, replace
 
 from apps.agents import conductor
 from apps.agents.budget import Limits, exceeded
+from apps.agents.facts import HintTaken, StepBegan, StepEnded, StepKey
 from apps.agents.memory import Memory
-from apps.agents.ports import (
-    Agent,
-    Assignment,
-    Clock,
-    Coder,
-    Conductor,
-    Control,
-    Ending,
-    Evaluator,
-    HintTaken,
-    History,
-    Journal,
-    Orders,
-    Say,
-    StepBegan,
-    StepEnded,
-    StepKey,
-    Stopped,
-    Usage,
-    Verifier,
-)
+from apps.agents.ports import Clock, Coder, Conductor, Control, Evaluator, Journal, Say, Stopped, Verifier
+from apps.agents.words import Agent, Assignment, Ending, History, Orders, Usage
 
 
 @dataclass(frozen=True)

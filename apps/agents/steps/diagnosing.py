@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from apps.agents import verifier
-from apps.agents.ports import Agent, Attempt, Diagnosis, Fact, NoDiagnosis, Say, StepKey, Stopped, Usage
+from apps.agents.facts import Fact, StepKey
+from apps.agents.ports import Say, Stopped
 from apps.agents.steps.course import Course, Interruption
+from apps.agents.words import Agent, Attempt, Diagnosis, NoDiagnosis, Usage
 
 DIAGNOSE = "diagnose"
 # After so many answers in a row that could not be used, a run's model is taken not to be able to give one.

@@ -6,24 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from apps.agents import conductor, profiler, verifier
+from apps.agents.facts import BestChanged, Fact, ReferenceTimed, StepKey, VersionJudged, VersionKept
 from apps.agents.journal import digest
-from apps.agents.ports import (
-    Agent,
-    Attempt,
-    BestChanged,
-    Ending,
-    Fact,
-    JudgingFailed,
-    ReferenceTimed,
-    Say,
-    StepKey,
-    Stopped,
-    Usage,
-    VersionJudged,
-    VersionKept,
-)
+from apps.agents.ports import JudgingFailed, Say, Stopped
 from apps.agents.steps.course import Course, End, Interruption
 from apps.agents.steps.writing import Draft
+from apps.agents.words import Agent, Attempt, Ending, Usage
 from apps.kernels.evaluation import Evaluation, Tier, Verdict
 
 

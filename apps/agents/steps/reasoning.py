@@ -6,22 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from apps.agents import conductor
+from apps.agents.facts import AdviceGiven, AdviceHeld, BestChanged, Fact, StepKey
 from apps.agents.figures import figure
-from apps.agents.ports import (
-    Advice,
-    AdviceGiven,
-    AdviceHeld,
-    Agent,
-    BestChanged,
-    Fact,
-    Holding,
-    NothingToGain,
-    Say,
-    StepKey,
-    Stopped,
-    Usage,
-)
+from apps.agents.ports import Say, Stopped
 from apps.agents.steps.course import Course, End, Interruption
+from apps.agents.words import Advice, Agent, Holding, NothingToGain, Usage
 
 
 @dataclass(frozen=True)

@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from apps.agents.ports import (
-    Advice,
-    Agent,
-    Attempt,
-    Brief,
-    CandidateDropped,
-    CannotWrite,
-    Fact,
-    Say,
-    Step,
-    StepKey,
-    Stopped,
-    Unwritten,
-    Usage,
-    Writing,
-)
+from apps.agents.facts import CandidateDropped, Fact, StepKey
+from apps.agents.ports import Say, Step, Stopped
 from apps.agents.steps.course import Course, Interruption
+from apps.agents.words import Advice, Agent, Attempt, Brief, CannotWrite, Unwritten, Usage, Writing
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from apps.agents import memory
 from apps.agents.gateway.asking import Answer, Gateway
-from apps.agents.ports import Assignment, Attempt, Brief, CannotWrite, History, Say, Writing
+from apps.agents.ports import Say
+from apps.agents.words import Assignment, Attempt, Brief, CannotWrite, History, Writing
 from apps.agents.writers import questions
 from apps.agents.writers.conversation import Conversation, Unanswered
 from apps.agents.writers.reading import candidate_in, summary_of

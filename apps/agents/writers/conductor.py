@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from apps.agents import profiler
 from apps.agents.gateway.asking import Answer, Gateway
-from apps.agents.ports import Advice, Assignment, Attempt, Evidence, History, NothingToGain, Say, Usage
+from apps.agents.ports import Say
+from apps.agents.words import Advice, Assignment, Attempt, Evidence, History, NothingToGain, Usage
 from apps.agents.writers import questions
 from apps.agents.writers.conversation import Conversation, Unanswered
 from apps.agents.writers.counsel import Counsel, counsel_in

@@ -6,7 +6,8 @@ from apps.agents.gateway import provider
 from apps.agents.gateway.asking import Answer, Gateway
 from apps.agents.gateway.faults import CallFailed, Fault
 from apps.agents.gateway.purse import Message, Question
-from apps.agents.ports import Ending, Say, Stopped, Usage
+from apps.agents.ports import Say, Stopped
+from apps.agents.words import Ending, Usage
 
 LONGEST = 400_000  # characters of a step's text that are kept
 

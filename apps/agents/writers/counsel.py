@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.agents.ports import Evidence, Prediction
+from apps.agents.words import Evidence, Prediction
 from apps.agents.writers.objects import object_in, text_of
 from apps.agents.writers.unusable import Unusable
 from apps.kernels.evaluation import Metric

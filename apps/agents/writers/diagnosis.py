@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.agents.ports import Attempt, Diagnosis
+from apps.agents.words import Attempt, Diagnosis
 from apps.agents.writers.objects import object_in, text_of
 from apps.agents.writers.unusable import Unusable
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from apps.agents.ports import CannotWrite
+from apps.agents.words import CannotWrite
 
 _LEFT_OUT = "[... {lines} lines left out ...]"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from apps.agents.ports import CannotWrite
+from apps.agents.words import CannotWrite
 from apps.kernels.evaluation import Language
 from apps.kernels.machine import HostReport
 

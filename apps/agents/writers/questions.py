@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from apps.agents import verifier
 from apps.agents.gateway.purse import Message
-from apps.agents.ports import Advice, Assignment, Attempt, Brief, History
 from apps.agents.profiler import summary
+from apps.agents.words import Advice, Assignment, Attempt, Brief, History
 from apps.agents.writers import telling
 from apps.agents.writers.excerpt import numbered
 from apps.agents.writers.fitting import Keep, Section, fitted

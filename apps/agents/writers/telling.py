@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apps.agents import memory, profiler
-from apps.agents.ports import Advice, Attempt, Diagnosis, History, Holding
+from apps.agents.words import Advice, Attempt, Diagnosis, History, Holding
 from apps.agents.writers.prompts import Explained
 from apps.kernels.evaluation import OF_PROBLEM, Bottleneck, Metric, Policy
 from apps.kernels.facts import ProblemFacts, TensorFact

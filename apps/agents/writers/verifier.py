@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apps.agents.gateway.asking import Answer, Gateway
-from apps.agents.ports import Assignment, Attempt, CannotWrite, Diagnosis, Ending, History, NoDiagnosis, Say, Stopped
+from apps.agents.ports import Say, Stopped
+from apps.agents.words import Assignment, Attempt, CannotWrite, Diagnosis, Ending, History, NoDiagnosis
 from apps.agents.writers import questions
 from apps.agents.writers.conversation import Conversation, Unanswered
 from apps.agents.writers.diagnosis import diagnosis_in

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.agents.coders import BUILTIN
-from apps.agents.ports import Seed
+from apps.agents.words import Seed
 from apps.hosts.models import Device, Host
 from apps.kernels.evaluation import Language, Policy, Tier
 from apps.runs import annotating

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Max, Q
 
-from apps.agents.ports import Advice, Holding
+from apps.agents.words import Advice, Holding
 from apps.kernels.plain import BadPlain, from_plain
 from apps.kernels.profile.names import UNITS
 from apps.runs.models import AdviceRow, Run

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
-from apps.agents.ports import Agent
+from apps.agents.words import Agent
 from apps.runs.models import Event, Level, Run
 
 PER_PAGE = 100

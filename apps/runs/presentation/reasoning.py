@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from apps.agents.ports import Agent
+from apps.agents.words import Agent
 from apps.kernels.plain import Plain, to_plain
 from apps.runs import exchanges
 from apps.runs.models import Draft, Event, Run

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from apps.agents.gateway.secret import Scrubber, Secret
 from apps.agents.journal import Record
-from apps.agents.ports import Assignment
 from apps.agents.replay import ReplayDiffers, replay
+from apps.agents.words import Assignment
 from apps.kernels.plain import BadPlain, Plain, from_plain, to_plain
 from apps.runs import assignments
 from apps.runs.models import Event, JournalEntry, Run, Version

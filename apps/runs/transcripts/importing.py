@@ -15,8 +15,8 @@ from typing import Any
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from apps.agents.ports import Agent, Assignment
 from apps.agents.replay import Replay, ReplayDiffers, replay
+from apps.agents.words import Agent, Assignment
 from apps.hosts.models import ELSEWHERE, Device, Host
 from apps.kernels.evaluation import Correctness
 from apps.kernels.plain import from_plain, to_plain

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.agents.journal import Record
-from apps.agents.ports import Assignment
+from apps.agents.words import Assignment
 from apps.kernels.plain import BadPlain, Plain, from_plain, to_plain
 from apps.runs.launch import CANDIDATES_LIMIT
 from apps.runs.refusals import TranscriptRefused

@@ -16,7 +16,7 @@ from apps.agents.builtin.reading import (
     pointwise,
     promoted,
 )
-from apps.agents.ports import CannotWrite
+from apps.agents.words import CannotWrite
 
 SAME_NAME = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from apps.agents.builtin.form import COMPUTED, FLOATS, Const, Def, Expr, Fold, Op, Position, axes_of
 from apps.agents.builtin.index import Axis, Index, joined
 from apps.agents.builtin.reading import Call, Operand, cast, dimensions, element, lowers, number, op
-from apps.agents.ports import CannotWrite
+from apps.agents.words import CannotWrite
 
 Finish = Callable[[Expr], Expr]
 

@@ -9,7 +9,7 @@ from apps.agents.builtin.form import COMPUTED, Buffer, Def, Expr, Fold, Load, ax
 from apps.agents.builtin.index import Axis, Index, joined, strides
 from apps.agents.builtin.names import safe_name
 from apps.agents.builtin.reading import Call, LibraryCall, Operand, Prepared, cast, element, lowers, number, op
-from apps.agents.ports import CannotWrite
+from apps.agents.words import CannotWrite
 from apps.kernels.facts import TensorFact
 
 

@@ -22,7 +22,7 @@ from apps.agents.builtin.form import (
 )
 from apps.agents.builtin.index import Axis, Index, joined, unjoined
 from apps.agents.builtin.reading import Call, element, lowers, op
-from apps.agents.ports import CannotWrite
+from apps.agents.words import CannotWrite
 
 Indices = tuple[Index, ...]
 

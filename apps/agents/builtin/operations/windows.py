@@ -10,7 +10,7 @@ from apps.agents.builtin.index import Axis, Index, joined
 from apps.agents.builtin.monoids import lowest
 from apps.agents.builtin.operations.views import within
 from apps.agents.builtin.reading import Call, Operand, cast, lowers, number, op
-from apps.agents.ports import CannotWrite
+from apps.agents.words import CannotWrite
 
 # The axes of a window, apart from those of any value.
 _WINDOW = 200

@@ -22,7 +22,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from apps.agents.coders import BUILTIN
-from apps.agents.ports import Seed
+from apps.agents.words import Seed
 from apps.kernels.evaluation import Language, Policy, Progress
 from apps.kernels.facts import ProblemFacts
 from apps.kernels.host.report import host_report
