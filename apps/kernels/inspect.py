@@ -47,13 +47,14 @@ def inspect(
     problem = read_problem(source, overrides)
     known = ProblemFacts(constants=problem.constants, docstring=problem.docstring, quirks=problem.quirks)
     room = memory_bytes or int(usable_memory() * SHARE_OF_MEMORY)
+    threads = len(os.sched_getaffinity(0))
     payload = {
         "source": problem.source,
-        "threads": len(os.sched_getaffinity(0)),
+        "threads": threads,
         "memory_bytes": room,
         "smaller": list(_smaller(problem, overrides or {})),
     }
-    limits = Limits(memory_bytes=room + TORCH_MAPS, cpu_seconds=int(SECONDS) * 4, wall_seconds=SECONDS)
+    limits = Limits.computing(room + TORCH_MAPS, SECONDS, threads)
     with ExitStack() as stack:
         observe(Progress("inspect", "starting the jail"))
         jail = zygote or Zygote()

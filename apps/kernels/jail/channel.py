@@ -44,6 +44,11 @@ class Channel:
         """The socket's descriptor."""
         return self.socket.fileno()
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is something to receive, or nothing more will come."""
+        return bool(self._wait.poll(0))
+
     def send(self, message: Plain) -> None:
         """Send one JSON object."""
         self._send(JSON, json.dumps(message, separators=(",", ":")).encode())

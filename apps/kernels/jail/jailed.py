@@ -145,9 +145,8 @@ class Jailed:
 
     @property
     def has_spoken(self) -> bool:
-        """Whether something it has said waits to be received."""
-        waits = bool(select.select([self.channel.fileno()], [], [], 0)[0])
-        return waits and bool(self.channel.socket.recv(1, socket.MSG_PEEK))
+        """Whether something it has said waits to be received. However many descriptors the judge has: `select` ends at 1024."""
+        return self.channel.waits and bool(self.channel.socket.recv(1, socket.MSG_PEEK))
 
     def ask(self, message: Plain, timeout: float | None = None) -> dict[str, Plain]:
         """Send, then receive."""

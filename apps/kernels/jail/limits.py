@@ -27,6 +27,16 @@ class Limits:
     file_bytes: int = 512 << 20
     disk_bytes: int = GIB
 
+    @classmethod
+    def computing(cls, memory_bytes: int, seconds: float, threads: int) -> Limits:
+        """Of a process that computes with so many threads for `seconds`: each of them takes processor time all the while."""
+        return cls(
+            memory_bytes=memory_bytes,
+            wall_seconds=seconds,
+            cpu_seconds=int(seconds * threads) + 60,
+            processes=256 + 16 * threads,
+        )
+
 
 def apply(limits: Limits, others: int = 0) -> None:
     """Set this process's resource limits; what a host already bounds more tightly stays.

@@ -48,7 +48,8 @@ class Opened:
         memory = available_memory()
         # A judgement holds about twenty copies of the inputs at once: the bank, arenas, the roles' own.
         largest = int(memory * SHARE_OF_MEMORY / 20)
-        limits = Limits(memory_bytes=int(memory * SHARE_OF_MEMORY) + TORCH_BYTES, wall_seconds=seconds)
+        threads = threads or os.cpu_count() or 1
+        limits = Limits.computing(int(memory * SHARE_OF_MEMORY) + TORCH_BYTES, seconds, threads)
         oracle = Oracle(zygote, source, limits, BANK_SLOTS, layout)
         problem = oracle.problem
         if problem.input_bytes > largest:
@@ -57,7 +58,7 @@ class Opened:
                 f"its inputs take {problem.input_bytes / 1e9:.3g} GB; judging here has room for {largest / 1e9:.3g} GB. "
                 "Choose smaller sizes"
             )
-        at_once = (threads or os.cpu_count() or 1) if problem.output_bytes > SMALL_OUTPUT else 1
+        at_once = threads if problem.output_bytes > SMALL_OUTPUT else 1
         comparer = Comparer(zygote, oracle, limits, at_once)
         return cls(oracle, comparer, Contents(oracle, comparer, BANK_SLOTS))
 
@@ -98,12 +99,7 @@ class Session:
         self.oracle, self.comparer, self.contents = opened.oracle, opened.comparer, opened.contents
         problem, state = self.oracle.problem, self.oracle.state_bytes
         need = 12 * (problem.input_bytes + problem.output_bytes + state)
-        self.limits = Limits(
-            memory_bytes=TORCH_BYTES + 4 * GIB + need,
-            wall_seconds=self.left,
-            cpu_seconds=int(self.left * self.threads) + 60,
-            processes=256 + 16 * self.threads,
-        )
+        self.limits = Limits.computing(TORCH_BYTES + 4 * GIB + need, self.left, self.threads)
         return self
 
     def __exit__(
