@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from argparse import Namespace
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from apps.kernels.cli import evaluating
+from apps.kernels.cli import evaluating, selftesting
 from apps.kernels.cli.complete import complete
 from apps.kernels.cli.evaluating import evaluation_json
 from apps.kernels.cli.inputs import read_settings
@@ -213,6 +215,22 @@ def test_a_self_test_s_table_names_what_is_not_as_expected() -> None:
     text = described([good, bad], 3.0)
     assert "Not as expected\n  stale/ones  the verdict should be incorrect" in text
     assert text.endswith("2 candidates tried in 3 s: 2 dishonest or wrong, 0 honest; 1 not as expected.")
+
+
+def test_a_self_test_says_at_once_why_something_is_not_as_expected(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = Tried(
+        "stale", "ones", "swish", "kernel", ("incorrect",), None, "no\nmemory", (), False, "the judge failed", 0.5
+    )
+
+    def one_after_the_other(_chosen: object, watch: Callable[[int, Tried], None], _waiting: object) -> object:
+        watch(1, bad)
+        return [bad], {}
+
+    monkeypatch.setattr(selftesting, "try_all", one_after_the_other)
+    assert selftesting.run(Namespace(only=["stale/zeros"], json=True)) == 1
+    assert "1/1 stale/ones: not judged, the judge failed: no memory\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def described(found: Sequence[Tried], seconds: float) -> str:
             parts.append(f"{kind}: {words}\n{table(rows, header)}")
     odd = [one for one in found if not one.as_expected]
     if odd:
-        rows = [(f"{one.kind}/{one.candidate}", one.why, one.reason.replace("\n", " ")[:300]) for one in odd]
+        rows = [(f"{one.kind}/{one.candidate}", one.why, _short(one)) for one in odd]
         parts.append(f"Not as expected\n{table(rows)}")
     honest = sum(one.kind == "honest" for one in found)
     parts.append(
@@ -70,6 +70,11 @@ def described(found: Sequence[Tried], seconds: float) -> str:
         + (f"{len(odd)} not as expected." if odd else "all as expected.")
     )
     return "\n\n".join(parts)
+
+
+def _short(one: Tried) -> str:
+    """The reason of what is not as expected, on one line."""
+    return " ".join(one.reason.split())[:300]
 
 
 def _row(one: Tried) -> tuple[str, ...]:
@@ -94,7 +99,7 @@ def _chosen(only: Sequence[str]) -> tuple[Entry, ...]:
 
 def _tried(chosen: Sequence[Entry]) -> tuple[list[Tried], dict[str, str]]:
     def watch(done: int, one: Tried) -> None:
-        words = f"{one.found or 'not judged'}, {'as expected' if one.as_expected else one.why}"
+        words = f"{one.found or 'not judged'}, {'as expected' if one.as_expected else f'{one.why}: {_short(one)}'}"
         print(f"{done}/{len(chosen)} {one.kind}/{one.candidate}: {words}", file=sys.stderr, flush=True)
 
     def waiting(holder: str) -> None:

@@ -18,6 +18,7 @@ from apps.kernels.strength import Strength
 
 NOT_JUDGED = "it could not be judged here"
 OPEN_SECONDS = 1800.0  # that a problem's oracle may stay open
+OPEN_AT_ONCE = 8  # problems of one bench: each holds two processes with torch and some twenty descriptors
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,14 @@ class Bench:
         return _tried(entry, evaluation.verdict, reason_of(evaluation), rules, why, started)
 
     def _opened(self, entry: Entry) -> Opened:
-        """The problem, opened once: that is on no candidate's time."""
-        if entry.problem not in self._open:
-            self._open[entry.problem] = Opened.of(self.zygote, entry.problem_source, OPEN_SECONDS)
-        return self._open[entry.problem]
+        """The problem, opened for all of its candidates: that is on no candidate's time. The one longest unused is closed."""
+        opened = self._open.pop(entry.problem, None)
+        if opened is None:
+            while len(self._open) >= OPEN_AT_ONCE:
+                self._forget(next(iter(self._open)))
+            opened = Opened.of(self.zygote, entry.problem_source, OPEN_SECONDS)
+        self._open[entry.problem] = opened
+        return opened
 
     def _forget(self, problem: str) -> None:
         if problem in self._open:

@@ -38,8 +38,8 @@ def try_all(
         stack.callback(benches.close)
         pool = stack.enter_context(ThreadPoolExecutor(at_once()))
         stack.callback(lambda: pool.shutdown(wait=True, cancel_futures=True))
-        # What waits for a deadline comes first: the others use the cores meanwhile.
-        order = sorted(range(len(corpus)), key=lambda i: corpus[i].deadline)
+        # What waits for a deadline comes first: the others use the cores meanwhile. Then problem by problem.
+        order = sorted(range(len(corpus)), key=lambda i: (corpus[i].deadline, corpus[i].problem))
         futures = {pool.submit(benches.tried, corpus[index]): index for index in order}
         for future in as_completed(futures):
             found[futures[future]] = future.result()
