@@ -1,4 +1,7 @@
-"""Linked with -ffast-math, whose start-up code switches the whole process to flush-to-zero."""
+"""Linked with -ffast-math's start-up code, which switches the whole process to flush-to-zero.
+
+GCC up to 12 links it by itself; later ones leave it out of shared objects, so that it is named.
+"""
 
 import ctypes
 import hashlib
@@ -29,7 +32,10 @@ def load(source, flags=("-O3", "-march=native", "-fopenmp", "-ffast-math")):
         text = os.path.join(directory, "kernel.cpp")
         with open(text, "w") as file:
             file.write(source)
-        command = [os.environ.get("CXX", "g++"), "-std=c++17", "-shared", "-fPIC", *flags, text, "-o", library]
+        compiler = os.environ.get("CXX", "g++")
+        asked = subprocess.run([compiler, "-print-file-name=crtfastmath.o"], capture_output=True, text=True, check=True)
+        start_up = asked.stdout.strip()
+        command = [compiler, "-std=c++17", "-shared", "-fPIC", *flags, text, start_up, "-o", library]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(done.stderr)
