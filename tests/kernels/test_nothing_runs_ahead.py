@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
+from typing import cast
 
 import pytest
 import torch
@@ -14,16 +16,22 @@ import torch
 from apps.kernels.inside.comparer import FLOATS, thinning
 from apps.kernels.inside.values import DTYPES
 from apps.kernels.jail import freeze as ice
+from apps.kernels.jail.touched import Touched
+from apps.kernels.judge import ahead
 from apps.kernels.judge.ahead import Fastest, _begun
 from apps.kernels.judge.errors import LONGEST_DETAIL, CandidateFailed
-from apps.kernels.judge.memory import TensorSpec
-from apps.kernels.judge.runner import Pause
+from apps.kernels.judge.memory import Place, TensorSpec
+from apps.kernels.judge.runner import Pause, Runner
+from apps.kernels.judge.session import Session
+from apps.kernels.judge.timing import TRIES_TO_LOOK, TRIES_WHERE_LATE, Group, Timer
+from apps.kernels.judge.windows import Window
 
 
 def test_who_was_woken_has_had_a_turn() -> None:
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        ice.freeze(busy.pid)
+        started = time.perf_counter_ns()
+        assert started < ice.freeze(busy.pid) < time.perf_counter_ns()
         before = ice.turns(busy.pid)
         if not before:
             pytest.skip("this kernel doesn't count turns")
@@ -80,6 +88,72 @@ def test_no_more_calls_have_begun_than_clock_or_processor_allow() -> None:
     assert _begun(nothing, fastest, 10e-6, 800_000) == 9, "this very window was faster"
     by_cpu = Pause(0.0, lambda: None, taken=40e-6, cpu=180e-6)
     assert _begun(by_cpu, fastest, 100e-6, 800_000) == 5
+
+
+@dataclass
+class Stopped:
+    """Stands for a runner whose window of eight calls of 100 µs is stopped so many seconds after its beginning."""
+
+    taken: float | None
+
+    @property
+    def jailed(self) -> Stopped:
+        return self
+
+    @property
+    def pid(self) -> int:
+        return os.getpid()
+
+    def call(self, order: list[int], *, keep: int, timeout: float, pause: Pause) -> Window:
+        assert keep == 1 and timeout
+        if self.taken is not None:
+            pause.taken, pause.cpu = self.taken, self.taken
+            pause.meanwhile()
+        return Window(800_000, [[] for _ in order], 800_000)
+
+    def place(self, index: int) -> tuple[Place, ...]:
+        return (Place(4096 * index, 4096, 4096 * index),)
+
+
+@pytest.mark.parametrize(
+    ("taken", "says", "looked"),
+    [(None, None, 0), (40e-6, "it had read the inputs of 1 calls", 1), (500e-6, None, 0)],
+)
+def test_what_was_read_is_looked_at_only_where_it_can_tell_something(
+    monkeypatch: pytest.MonkeyPatch, taken: float | None, says: str | None, looked: int
+) -> None:
+    looks: list[str] = []
+
+    def touched(_pid: int, name: str) -> list[Touched]:
+        looks.append(name)
+        return [Touched(4096 * 7, 4096)]  # the inputs of the last call
+
+    monkeypatch.setattr(ahead, "forget", lambda _pid: True)
+    monkeypatch.setattr(ahead, "touched", touched)
+    found = ahead.look(cast("Runner", Stopped(taken)), list(range(8)), Fastest(100e-6, 90e-6), 10.0)
+    assert len(looks) == looked
+    assert found is None if says is None else says in (found or "")
+
+
+class LateTimer(Timer):
+    """A timer whose looks tell something or don't, as it is said; counts them."""
+
+    tells, tries = False, 0
+
+    def _looked_ahead(self, group: Group, name: str) -> bool:
+        self.tries += 1
+        return self.tells
+
+
+def test_where_stops_come_too_late_few_more_are_tried() -> None:
+    timer = LateTimer(cast("Session", None))
+    tries = []
+    for timer.tells in (False, False, True, False):
+        timer.tries = 0
+        timer._look_ahead(Group({}, 8), ("candidate",))
+        tries.append(timer.tries)
+    timer.close()
+    assert tries == [TRIES_TO_LOOK, TRIES_WHERE_LATE, 1, TRIES_TO_LOOK]
 
 
 def test_a_candidate_s_words_can_be_stored_and_shown() -> None:

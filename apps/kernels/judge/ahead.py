@@ -43,6 +43,8 @@ def look(runner: Runner, order: Sequence[int], fastest: Fastest, timeout: float)
     seen: set[int] = set()
 
     def meanwhile() -> None:
+        if _begun(pause, fastest, fastest.seconds, 1) >= len(order):
+            return  # too late to tell anything, and looking takes long
         seen.update(one.offset for one in touched(runner.jailed.pid, "pragma-arena") if one.bytes)
 
     pause = Pause(_random.random() * (early if _random.random() < 0.5 else LATEST * whole), meanwhile)

@@ -56,6 +56,7 @@ class Race:
     empty_us: float | None = None
     block: int = 1
     checking: float = 0.0  # seconds that checking a group's calls takes
+    aside: float = 0.0  # seconds of a group for windows that are stopped or watched
     checked: tuple[int, int] = (CHECKED_WHOLE, CHECKED_PAGES)  # calls of the next group: whole, and by pages
     count: int = GROUPS
     overhead: float = 0.0  # seconds that a group takes besides its rounds
@@ -148,7 +149,7 @@ def _take(
     with _group(session, findings, found, index) as group:
         # a second a group at least; more where starting processes has left more of the aim
         spent = time.monotonic() - begun
-        each = left / remaining - spent - found.checking
+        each = left / remaining - spent - found.checking - found.aside
         whole, pages = found.checked
         _run(session, timer, group, Rounds(max(1.0, each), found.most_pairs, whole), findings.seen)
         checked = time.monotonic()
@@ -162,7 +163,8 @@ def _take(
             found.retaken.append(group.others)
             return False
         found.groups.append(group)
-        found.a_round = (checked - begun - spent) / (group.rounds + SETTLING_ROUNDS)
+        found.aside = group.aside
+        found.a_round = (checked - begun - spent - group.aside) / (group.rounds + SETTLING_ROUNDS)
         found.overhead = time.monotonic() - begun - group.rounds * found.a_round
         if session.full:
             found.count = found.groups_planned(_aim(session) - (time.monotonic() - session.started))
@@ -203,7 +205,7 @@ def _timed(session: Session, timer: Timer, group: Group, wanted: Rounds, started
     checked = ("candidate", "reference") if session.request.against else ("candidate",)
     if session.full:
         timer.rounds(group, 2, 0, checked)
-        a_round = (time.monotonic() - started) / (2 + SETTLING_ROUNDS)
+        a_round = (time.monotonic() - started - group.aside) / (2 + SETTLING_ROUNDS)
         pairs = max(FEWEST_PAIRS, min(wanted.most, round(wanted.seconds / max(a_round, 1e-9))))
         timer.rounds(group, max(1, pairs - 2), wanted.whole, checked)
     else:

@@ -64,7 +64,7 @@ class Options:
 class Pause:
     """A stop in the midst of a window: seconds after its beginning, and what is done meanwhile.
 
-    `taken` is how many seconds after the beginning it stood still; None where the window was over before.
+    `taken` is how many seconds after the beginning the called thread stood still; None where the window was over before.
     """
 
     seconds: float
@@ -241,9 +241,10 @@ class Runner:
         try:
             channel.socket.sendall(frame)
             with awake_apart(pid, self._worked):
+                woken = time.perf_counter_ns()
                 os.kill(pid, signal.SIGCONT)
             if pause is not None:
-                self._pause(pause, started)
+                self._pause(pause, woken)
             answer = self.jailed.receive_bytes(timeout)
             ended = time.perf_counter_ns()
         except (ChannelBroken, ChannelTimeout, OSError) as problem:
@@ -256,17 +257,16 @@ class Runner:
         self.seconds += window.nanoseconds / 1e9 - (pause.lasted if pause else 0.0)
         return window
 
-    def _pause(self, pause: Pause, started: int) -> None:
+    def _pause(self, pause: Pause, woken: int) -> None:
         """Stop it in the midst of a window, unless it has ended by then, and let it go on."""
         before = self._caller_nanoseconds()
-        time.sleep(max(0.0, pause.seconds - (time.perf_counter_ns() - started) / 1e9))
-        self.freeze()
-        taken = (time.perf_counter_ns() - started) / 1e9
+        time.sleep(max(0.0, pause.seconds - (time.perf_counter_ns() - woken) / 1e9))
+        taken = (self.freeze() - woken) / 1e9
         if not self.jailed.has_spoken:
             pause.cpu = (self._caller_nanoseconds() - before) / 1e9
-            pause.meanwhile()
             pause.taken = taken
-        pause.lasted = (time.perf_counter_ns() - started) / 1e9 - taken
+            pause.meanwhile()
+        pause.lasted = (time.perf_counter_ns() - woken) / 1e9 - taken
         self.thaw()
 
     def _caller_nanoseconds(self) -> int:
@@ -373,10 +373,10 @@ class Runner:
 
     # -- standing still ----------------------------------------------------------------------------------------------
 
-    def freeze(self) -> None:
-        """Stop it in every thread."""
+    def freeze(self) -> int:
+        """Stop it in every thread; when the called one was seen to stand still, as `freeze.freeze` says."""
         try:
-            ice.freeze(self.jailed.pid)
+            called = ice.freeze(self.jailed.pid)
         except ice.NotFrozen:
             raise self._death("") from None
         self.frozen = True
@@ -384,6 +384,7 @@ class Runner:
         self._worked = {
             thread: had.ran - (before[thread].ran if thread in before else 0) for thread, had in self._turns.items()
         }
+        return called
 
     def check_still(self) -> None:
         """It must not have run since it was frozen. Raises `CandidateFailed`."""

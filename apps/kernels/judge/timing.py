@@ -31,6 +31,7 @@ SETTLING_ROUNDS = 2  # of each group, not counted
 WAYS = 16  # in which a timed call's inputs may lie to its outputs, at least
 PAGES_KEPT = 3
 TRIES_TO_LOOK = 8  # a busy machine stops a process late
+TRIES_WHERE_LATE = 2  # where so many in a row came too late: each takes as long as a round, and there are many
 LOOKS_AHEAD, LOOKS_AT_ONCE = 6, 3  # windows of a group that are stopped in their midst, and of one go of rounds
 WATCHED, WATCHED_IN_FULL = 16, 4  # windows of one go of rounds, where what runs is seen by stopping it
 WATCHED_AT_ONCE = 2
@@ -58,6 +59,7 @@ class Group:
     kept: dict[str, list[Kept]] = field(default_factory=dict)
     least_cpu: dict[str, float] = field(default_factory=dict)  # seconds a call of the called thread's, the fewest
     looks: int = 0  # windows that were stopped in their midst so far
+    aside: float = 0.0  # seconds of windows that are stopped or watched: as many in a group of few rounds as of many
     seen_ahead: list[str] = field(default_factory=list)  # what was seen in those in which inputs were read too early
     others: float = 0.0  # share of the machine's CPU time that other programs took meanwhile
     watch: Watch | None = None  # has a window called that is watched, not counted
@@ -110,6 +112,7 @@ class Timer:
         self.session = session
         self.poison = SharedMemory("poison", 1 << 20)
         self.poison.view[:] = bytes([POISON_BYTE]) * self.poison.size
+        self._late: set[str] = set()  # names of runners that were stopped too late each time in the last look
 
     def close(self) -> None:
         """Free the timer's memory."""
@@ -128,10 +131,12 @@ class Timer:
         for index in range(count):
             names = frozenset(checked) if index in whole else frozenset()
             self._round(group, counted=True, whole=names, checked=checked)
+            begun = time.monotonic()
             if index in stopped:
                 self._look_ahead(group, checked)
             if group.watch and index in watched:
                 self._watch(group, group.watch)
+            group.aside += time.monotonic() - begun
             if self.session.left < 1:
                 break
 
@@ -174,9 +179,10 @@ class Timer:
         """Windows that are not counted, until one could be stopped in time to see whether calls use later ones' inputs."""
         group.looks += 1
         for name in checked:
-            for _ in range(TRIES_TO_LOOK):
-                if self._looked_ahead(group, name):
-                    break
+            tries = TRIES_WHERE_LATE if name in self._late else TRIES_TO_LOOK
+            self._late.discard(name)
+            if not any(self._looked_ahead(group, name) for _ in range(tries)):
+                self._late.add(name)
 
     def _looked_ahead(self, group: Group, name: str) -> bool:
         runner = group.runners[name]
