@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from apps.kernels.facts import ProblemFacts, TensorFact
 from apps.kernels.host.ceilings import measure_ceilings
 from apps.kernels.host.report import host_report
 from apps.kernels.host.toolchains import find_tool
+from apps.kernels.jail import freeze
 from apps.kernels.machine import HostReport
 from apps.kernels.profile.candidate import profile_candidate
 from apps.kernels.profile.runner import BuiltLibrary, RunnerGone
@@ -70,6 +72,8 @@ class KernelProcess:
 
     def _answer(self) -> str:
         assert self.process.stdout is not None
+        while (look := freeze.watcher(self.pid)) and not select.select([self.process.stdout], [], [], 0.002)[0]:
+            look()
         answer = self.process.stdout.readline()
         if not answer:
             raise RunnerGone("the kernel's process has ended")

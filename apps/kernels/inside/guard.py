@@ -108,10 +108,11 @@ def _imports(image: bytes, names: tuple[str, ...]) -> dict[str, int]:
 
 
 def _loaded_at(path: str) -> int | None:
-    real = str(Path(path).resolve())
+    """Where it is mapped. Told by the end of its path: where the installation is reached by a link, its beginning differs."""
+    end = "/" + "/".join(Path(path).parts[-3:])
     for line in Path("/proc/self/maps").read_text().splitlines():
         fields = line.split(None, 5)
-        if len(fields) == 6 and fields[2] == "00000000" and fields[5] in (path, real):
+        if len(fields) == 6 and fields[2] == "00000000" and fields[5].endswith(end):
             return int(fields[0].split("-")[0], 16)
     return None
 

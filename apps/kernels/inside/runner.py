@@ -39,7 +39,7 @@ class _Wrong(Exception):
 
 def main(channel: Channel, payload: Plain) -> None:
     """Build in the open phase, close it, then serve calls."""
-    stage = "import"
+    stage, guarded = "import", False
     try:
         torch.set_num_threads(int(payload["threads"]))
         torch.set_grad_enabled(False)
@@ -48,8 +48,7 @@ def main(channel: Channel, payload: Plain) -> None:
         if payload["role"] == "empty":
             model: Any = _empty_model(payload["outputs"], payload["output_tree"])
         else:
-            if payload["guard"]:
-                guard.install()
+            guarded = payload["guard"] and guard.install()
             toolchain.unpack(channel.files[BUILT])
             toolchain.prepare(payload)
             if payload["role"] == "candidate":
@@ -74,7 +73,9 @@ def main(channel: Channel, payload: Plain) -> None:
         layouts, keys, seconds = _warm_up(model, laid, float(payload["warm_seconds"]))
         if not payload["guard"]:  # there tensors have pages of their own, outside the heap
             _widen_heap(payload["outputs"])
-        channel.send({"stage": "warm", "seconds": seconds, "buffers": _buffers(model, payload), "keys": keys})
+        channel.send(
+            {"stage": "warm", "seconds": seconds, "buffers": _buffers(model, payload), "keys": keys, "guarded": guarded}
+        )
         if payload.get("observe"):
             channel.send({"stage": "observed", **_observed(model, inputs)})
     except Exception as problem:

@@ -44,10 +44,9 @@ class Channel:
         """The socket's descriptor."""
         return self.socket.fileno()
 
-    @property
-    def waits(self) -> bool:
-        """Whether there is something to receive, or nothing more will come."""
-        return bool(self._wait.poll(0))
+    def has_something(self, within_ms: int = 0) -> bool:
+        """Whether there is something to receive within so many milliseconds, or nothing more will come."""
+        return bool(self._wait.poll(within_ms))
 
     def send(self, message: Plain) -> None:
         """Send one JSON object."""

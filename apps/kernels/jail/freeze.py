@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 FREEZE_SECONDS = 10.0
 LOOK_SECONDS = 30e-6
 STOPPED = ("T", "t")  # by a signal, by a tracer
-_glances: dict[int, threading.Lock] = {}
+_watchers: dict[int, Callable[[], None]] = {}
 
 
 class NotFrozen(Exception):
@@ -25,47 +24,7 @@ def freeze(pid: int) -> int:
 
     Gives the time (perf_counter_ns) at which the first of its threads was seen to: that of all of them is later by what
     looking at each takes, a millisecond with sixteen.
-    Where another thread of ours glances at the process just now, that is waited for: it would let it go on afterwards.
     """
-    with _glances.get(pid, contextlib.nullcontext()):
-        return _stop(pid)
-
-
-@contextlib.contextmanager
-def glances(pid: int) -> Iterator[threading.Lock]:
-    """While the block runs, `glance` may be used with this lock from another thread, and `freeze` from this one."""
-    lock = _glances[pid] = threading.Lock()
-    try:
-        yield lock
-    finally:
-        _glances.pop(pid, None)
-
-
-def glance(pid: int, lock: threading.Lock) -> dict[int, int | None]:
-    """Stop what runs for a moment: for each thread that was running, its program counter; None within a system call.
-
-    Empty where the process stands still already: that is somebody else's doing, and stays. Raises `NotFrozen`.
-    """
-    with lock:
-        running = [task for task, state in _states(pid) if state == "R"]
-        if not running:
-            return {}
-        try:
-            _stop(pid)
-            return {task: counter for task in running for counter in _program_counter(pid, task)}
-        finally:
-            thaw(pid)
-
-
-def _program_counter(pid: int, task: int) -> Iterator[int | None]:
-    """Of a thread that stands still, from /proc/PID/task/TID/syscall (proc_pid_syscall(5)); nothing where it is gone."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        fields = _read(f"/proc/{pid}/task/{task}/syscall").split()
-        if fields[0] != b"running":
-            yield int(fields[-1], 16) if fields[0] == b"-1" else None
-
-
-def _stop(pid: int) -> int:
     try:
         os.kill(pid, signal.SIGSTOP)
     except ProcessLookupError:
@@ -83,6 +42,44 @@ def _stop(pid: int) -> int:
         if time.monotonic() > deadline:
             raise NotFrozen(f"a thread stays in state {states}")
         time.sleep(LOOK_SECONDS)  # leaves the core to the thread that has yet to stop
+
+
+@contextlib.contextmanager
+def watched(pid: int, look: Callable[[], None]) -> Iterator[None]:
+    """While the block runs, whoever waits for what the process says calls `look` every so often (`Jailed.receive`)."""
+    _watchers[pid] = look
+    try:
+        yield
+    finally:
+        _watchers.pop(pid, None)
+
+
+def watcher(pid: int) -> Callable[[], None] | None:
+    """What is to be called while the process is waited for; None where nobody watches it."""
+    return _watchers.get(pid)
+
+
+def glance(pid: int) -> dict[int, int | None]:
+    """Stop what runs for a moment: for each thread that was running, its program counter; None within a system call.
+
+    Empty where the process stands still or waits. Raises `NotFrozen`.
+    """
+    running = [task for task, state in _states(pid) if state == "R"]
+    if not running:
+        return {}
+    try:
+        freeze(pid)
+        return {task: counter for task in running for counter in _program_counter(pid, task)}
+    finally:
+        thaw(pid)
+
+
+def _program_counter(pid: int, task: int) -> Iterator[int | None]:
+    """Of a thread that stands still, from /proc/PID/task/TID/syscall (proc_pid_syscall(5)); nothing where it is gone."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = _read(f"/proc/{pid}/task/{task}/syscall").split()
+        if fields[0] != b"running":
+            yield int(fields[-1], 16) if fields[0] == b"-1" else None
 
 
 def thaw(pid: int) -> None:

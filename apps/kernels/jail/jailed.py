@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import select
 import signal
 import socket
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from apps.kernels.jail import freeze as ice
 from apps.kernels.jail.channel import Channel, ChannelBroken, ChannelTimeout
 from apps.kernels.jail.limits import Limits
 from apps.kernels.plain import Plain
@@ -20,6 +22,7 @@ from apps.kernels.temporary import remove_tree
 
 OUTPUT_KEPT = 64 << 10
 LOCK_SECONDS = 20.0
+PAUSES_MS = (0, 1, 2, 3, 4)  # between looks at a process that is watched; a window lasts some milliseconds
 
 
 class JailFailed(Exception):
@@ -128,6 +131,7 @@ class Jailed:
 
     def receive(self, timeout: float | None = None) -> dict[str, Plain]:
         """Its next JSON object. Raises `ChannelTimeout` or `ChannelBroken`; what it printed is drained meanwhile."""
+        self._look_meanwhile(timeout)
         self.wait_readable(timeout)
         return self.channel.receive(10.0)
 
@@ -139,14 +143,26 @@ class Jailed:
             waiting.register(self.channel.fileno(), select.POLLIN)
             waiting.register(self._output_fd, select.POLLIN)
         deadline = time.monotonic() + timeout
+        self._look_meanwhile(timeout)
         if (self.channel.fileno(), select.POLLIN) not in waiting.poll(timeout * 1000):
             self.wait_readable(max(0.0, deadline - time.monotonic()))
         return self.channel.receive_bytes(timeout)
 
+    def _look_meanwhile(self, timeout: float | None) -> None:
+        """While somebody watches it: look at it after a random while, again and again, until it speaks.
+
+        By this thread, which waits anyway: another one would come to look when this one begins to wait, as windows begin.
+        """
+        look = ice.watcher(self.pid)
+        limit = self._deadline if timeout is None else min(self._deadline, time.monotonic() + timeout)
+        while look and time.monotonic() < limit and not self.channel.has_something(random.choice(PAUSES_MS)):
+            self.drain()
+            look()
+
     @property
     def has_spoken(self) -> bool:
         """Whether something it has said waits to be received. However many descriptors the judge has: `select` ends at 1024."""
-        return self.channel.waits and bool(self.channel.socket.recv(1, socket.MSG_PEEK))
+        return self.channel.has_something() and bool(self.channel.socket.recv(1, socket.MSG_PEEK))
 
     def ask(self, message: Plain, timeout: float | None = None) -> dict[str, Plain]:
         """Send, then receive."""

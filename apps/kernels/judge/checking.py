@@ -107,6 +107,8 @@ def _describe(session: Session, findings: Findings, runner: Runner) -> None:
     findings.build = Build(round(runner.build_seconds, 4), readable(log[-8000:]))
     findings.setup = Setup(round(runner.setup_seconds, 4), runner.setup_bytes)
     findings.missing = runner.missing
+    if not runner.guarded:
+        findings.environment["guard pages"] = "none around tensors: this torch's allocator is not laid out as expected"
     findings.library_calls = policy.library_calls(runner.operators)
     findings.operators, findings.allocated = runner.operators, runner.allocated
     findings.products = runner.products

@@ -95,6 +95,7 @@ class Runner:
         self.missing: tuple[str, ...] = ()
         self.build_seconds = self.setup_seconds = self.warm_call_seconds = 0.0
         self.setup_bytes = 0
+        self.guarded = False  # whether pages that can't be touched lie around its tensors
         self.operators: dict[str, int] = {}  # what one call dispatched, where it was observed
         self.allocated: int | None = None  # bytes of new tensors that it made
         self.products: tuple[Plain, ...] = ()  # products and convolutions of the library that it dispatched
@@ -168,6 +169,7 @@ class Runner:
         elif stage == "warm":
             self.warm_call_seconds = max(1e-7, float(said.get("seconds", 0.0)))
             self.buffers = {str(k): int(v) for k, v in dict(said.get("buffers") or {}).items()}
+            self.guarded = bool(said.get("guarded"))
             self._check_keys([str(key) for key in said.get("keys") or ()])
         elif stage == "observed":
             self.operators = {str(name): int(count) for name, count in said["operators"].items()}

@@ -23,6 +23,7 @@ from apps.kernels.profile.sampling import NoSampling, sampled
 SAMPLED_SECONDS = 0.15  # of windows in one go; a sample a millisecond and thread
 PATIENCE_SECONDS, MOST_SECONDS = 4.0, 10.0  # for enough samples; for as many as something can be told by
 ENOUGH_SAMPLES = 120
+STOPPED_TIMES = 5.0  # as long may overheads seem to take where a process is stopped to look at it: that disturbs it
 USUAL_WINDOW_US = 90.0  # of a model that does nothing, on a quiet machine
 
 
@@ -123,7 +124,7 @@ def _evidence(session: Session, findings: Findings, seen: Sequence[Seen]) -> pol
         sum(one.calls for one in seen),
         first.period if by_clock else cpu_seconds / max(1, sum(kinds.values())),
         first.source,
-        slowness=_slowness(findings.timing.window_us),
+        slowness=_slowness(findings.timing.window_us) * (1.0 if by_clock else STOPPED_TIMES),
         products=products.allowed(everywhere, learned),
         seconds=sum(one.seconds for one in seen),
         caller=policy.Caller(sum(mine.values()), mine["torch"] + mine["other"] - products.allowed(of_caller, learned)),

@@ -14,7 +14,6 @@ import mmap
 import os
 import platform
 import struct
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -169,31 +168,21 @@ def read_ring(ring: mmap.mmap) -> Iterator[tuple[int, int]]:
 
 # ---- stopping ------------------------------------------------------------------------------------------------------
 
-PAUSE_SECONDS = 0.002  # a judge's window lasts milliseconds; stopping and looking takes some tenths of one
-
 
 @contextmanager
 def sampled_by_stopping(pid: int) -> Iterator[ProgramCounters]:
-    """As `sampled`, by stopping the process each 2 ms. `freeze` it from the calling thread only meanwhile."""
-    counters = ProgramCounters(f"stopped each {1000 * PAUSE_SECONDS:g} ms")
+    """As `sampled`, by stopping the process for a moment each 2 ms or so while it is waited for, or not at all."""
+    counters = ProgramCounters("stopped each 2 ms")
     _refuse_closed(pid)
-    over = threading.Event()
 
-    def look(lock: threading.Lock) -> None:
+    def look() -> None:
         with suppress(ice.NotFrozen):
-            while not over.wait(PAUSE_SECONDS):
-                for thread, address in ice.glance(pid, lock).items():
-                    counters.addresses.append(KERNEL if address is None else address)
-                    counters.threads.append(thread)
+            for thread, address in ice.glance(pid).items():
+                counters.addresses.append(KERNEL if address is None else address)
+                counters.threads.append(thread)
 
-    with ice.glances(pid) as lock:
-        sampler = threading.Thread(target=look, args=(lock,), name="sampler", daemon=True)
-        sampler.start()
-        try:
-            yield counters
-        finally:
-            over.set()
-            sampler.join()
+    with ice.watched(pid, look):
+        yield counters
 
 
 def _refuse_closed(pid: int) -> None:
