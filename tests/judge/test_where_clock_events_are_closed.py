@@ -23,7 +23,7 @@ SHOWN = (
 )
 
 
-@pytest.mark.verdicts
+@pytest.mark.judge
 @pytest.mark.parametrize("entry", entries(SHOWN), ids=lambda entry: entry.title)
 def test_the_verdict_is_the_same(entry: Entry, zygote: Zygote, monkeypatch: pytest.MonkeyPatch) -> None:
     def closed(*_: object) -> NoReturn:
