@@ -73,12 +73,16 @@ def described(found: Sequence[Tried], seconds: float) -> str:
 
 
 def _short(one: Tried) -> str:
-    """The reason of what is not as expected, on one line."""
-    return " ".join(one.reason.split())[:300]
+    """The reason of what is not as expected."""
+    return _on_one_line(one.reason)[:300]
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _row(one: Tried) -> tuple[str, ...]:
-    reason = " ".join(one.reason.split())
+    reason = _on_one_line(one.reason)
     shown = reason if len(reason) <= REASON_SHOWN else f"{reason[: REASON_SHOWN - 1]}…"
     return (
         one.candidate,

@@ -35,6 +35,12 @@ class Seen:
     cpu_seconds: float = 0.0
     period: float = PERIOD_NS / 1e9  # seconds of processor time a sample, where the kernel's clock took them
 
+    def add(self, counters: ProgramCounters, pid: int) -> None:
+        """Take in what was sampled of a process; `pid` is its first thread's number too, which is the one that is called."""
+        self.addresses += counters.addresses
+        self.caller += counters.of_thread(pid)
+        self.source = counters.source
+
     def kinds(self, addresses: Iterable[int]) -> dict[str, int]:
         """Samples by kind of object, OpenMP's own apart: threads that wait there spin, for however long they must wait."""
         kinds, _ = policy.gather(addresses, self.objects, self.work)
@@ -62,7 +68,7 @@ def timed_calls(group: Group, into: list[Seen], *, full: bool) -> Iterator[None]
         yield
     group.watch = None
     if taken:
-        _add(seen, taken[list(group.runners).index("candidate")], pid)
+        seen.add(taken[list(group.runners).index("candidate")], pid)
         seen.calls, seen.seconds = runner.calls - calls, runner.seconds - seconds
     if seen.source:
         seen.objects = ice.mapped_objects(pid)
@@ -77,16 +83,10 @@ def _watch(seen: Seen, runner: Runner, order: list[int], timeout: float) -> None
             window = runner.call(order, keep=1, timeout=timeout)
     except NoSampling:
         return
-    _add(seen, counters, pid)
+    seen.add(counters, pid)
     seen.calls += len(order)
     seen.seconds += window.nanoseconds / 1e9
     seen.cpu_seconds += _processor_seconds(pid) - had
-
-
-def _add(seen: Seen, counters: ProgramCounters, pid: int) -> None:
-    seen.addresses += counters.addresses
-    seen.caller += counters.of_thread(pid)
-    seen.source = counters.source
 
 
 def _processor_seconds(pid: int) -> float:

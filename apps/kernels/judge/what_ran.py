@@ -83,18 +83,18 @@ def _enough(seen: Seen, patience: float) -> bool:
 
 def _sample(observed: Observed) -> Seen:
     """Windows until there are samples enough, a busy machine's patience allowing."""
-    pid = observed.pid
-    seen = Seen(observed.runner.jailed.work_inside)
+    pid, runner = observed.pid, observed.runner
+    seen = Seen(runner.jailed.work_inside)
+    calls, seconds = runner.calls, runner.seconds
     before, started = ice.cpu_seconds(pid), time.monotonic()
     while True:
-        observed.seconds = 0.0
+        enough = runner.seconds + SAMPLED_SECONDS
         with sampled(pid) as counters:
-            while observed.seconds < SAMPLED_SECONDS:
-                seen.calls += observed.window()
-        seen.addresses += counters.addresses
-        seen.caller += counters.of_thread(pid)
-        seen.objects, seen.source = ice.mapped_objects(pid), counters.source
-        seen.seconds += observed.seconds
+            while runner.seconds < enough:
+                observed.window()
+        seen.add(counters, pid)
+        seen.objects = ice.mapped_objects(pid)
+        seen.calls, seen.seconds = runner.calls - calls, runner.seconds - seconds
         patience = time.monotonic() - started
         if _enough(seen, patience) or patience > MOST_SECONDS:
             seen.cpu_seconds = ice.cpu_seconds(pid) - before
