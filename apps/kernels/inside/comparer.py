@@ -6,6 +6,8 @@ It sees raw bytes: the exact answer, torch's own answer, and what a candidate le
 from __future__ import annotations
 
 import mmap
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import torch
 
@@ -21,30 +23,43 @@ EDGE = 64  # and none of the first and last ones
 WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 MANTISSA = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+ROWS_TO_SHARE = 16  # of a tensor, from which on several threads mix it
 LEFT_ALONE = 3  # leading bits of a mantissa
+
+
+@dataclass(frozen=True)
+class Mixers:
+    """Threads that mix, each of which computes alone."""
+
+    pool: ThreadPoolExecutor
+    count: int
 
 
 def main(channel: Channel, payload: Plain) -> None:
     """Answer one comparison after the other until the judge goes."""
     torch.set_num_threads(int(payload["threads"]))
     memory = Mapped(channel.files)
-    while True:
-        try:
-            message = channel.receive()
-        except ChannelBroken:
-            return
-        if "mix" in message:
-            torch.set_num_threads(1)  # threads that go on spinning would disturb the window that follows
-            channel.send(mix(memory[BANK], message))
-            continue
-        torch.set_num_threads(int(payload["threads"]))
-        channel.send(compare(memory[EXPECT], memory[RAW], message))
+    count = int(payload["mixers"])
+    with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        mixers = Mixers(pool, count)
+        while True:
+            try:
+                message = channel.receive()
+            except ChannelBroken:
+                return
+            if "mix" in message:
+                torch.set_num_threads(1)
+                channel.send(mix(memory[BANK], message, mixers))
+                continue
+            torch.set_num_threads(int(payload["threads"]))
+            channel.send(compare(memory[EXPECT], memory[RAW], message))
 
 
-def mix(bank: mmap.mmap, message: Plain) -> Plain:
+def mix(bank: mmap.mmap, message: Plain, mixers: Mixers) -> Plain:
     """Element by element from one of two sets of inputs, by a secret pattern that repeats after PATTERN elements.
 
-    Floating-point numbers are thinned besides, but in a set that shall look like another.
+    Floating-point numbers are thinned besides, but in a set that shall look like another. Large tensors are shared among
+    `mixers`: threads that sleep when they are done, where torch's own would go on spinning into the window that follows.
     """
     for base, donor, into, seed, alike in message["mix"]:
         generator = torch.Generator().manual_seed(seed)
@@ -52,7 +67,7 @@ def mix(bank: mmap.mmap, message: Plain) -> Plain:
         for (size, dtype), one, two, out in zip(message["specs"], base, donor, into, strict=True):
             item = values.DTYPES[dtype].itemsize
             kept = None if alike else thinning(dtype, generator)
-            _mix_tensor(bank, pattern, kept, size // item, WORDS[item], one, two, out)
+            _mix_tensor(bank, pattern, kept, size // item, WORDS[item], (one, two, out), mixers)
             if alike:
                 _keep_edges(bank, size // item, item, one, out)
     return {"mixed": len(message["mix"])}
@@ -78,20 +93,28 @@ def _mix_tensor(
     kept: torch.Tensor | None,
     count: int,
     dtype: torch.dtype,
-    one: int,
-    two: int,
-    out: int,
+    offsets: tuple[int, int, int],
+    mixers: Mixers,
 ) -> None:
     if count == 0:
         return
-    first, second, result = (torch.frombuffer(bank, dtype=dtype, count=count, offset=at) for at in (one, two, out))
+    first, second, result = (torch.frombuffer(bank, dtype=dtype, count=count, offset=at) for at in offsets)
     keep = torch.where(pattern, torch.tensor(-1).to(dtype), torch.tensor(0, dtype=dtype))  # all bits, or none
-    for start in range(0, count, PATTERN):  # a row fits the second-level cache; bit by bit is faster than choosing
-        left, right, into = (tensor[start : start + PATTERN] for tensor in (first, second, result))
-        torch.bitwise_xor(left, right, out=into)
-        into.bitwise_and_(keep[: into.numel()]).bitwise_xor_(right)
-        if kept is not None:
-            into.bitwise_and_(kept[: into.numel()])
+
+    def rows(starts: range) -> None:  # a row fits the second-level cache; bit by bit is faster than choosing
+        for start in starts:
+            left, right, into = (tensor[start : start + PATTERN] for tensor in (first, second, result))
+            torch.bitwise_xor(left, right, out=into)
+            into.bitwise_and_(keep[: into.numel()]).bitwise_xor_(right)
+            if kept is not None:
+                into.bitwise_and_(kept[: into.numel()])
+
+    starts = range(0, count, PATTERN)
+    if len(starts) < ROWS_TO_SHARE:
+        rows(starts)
+        return
+    each = -(-len(starts) // mixers.count)
+    list(mixers.pool.map(rows, [starts[at : at + each] for at in range(0, len(starts), each)]))
 
 
 def _keep_edges(bank: mmap.mmap, count: int, item: int, one: int, out: int) -> None:

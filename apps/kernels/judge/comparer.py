@@ -43,12 +43,12 @@ class Copy:
 class Comparer:
     """A jailed process that runs nothing foreign, and the raw memory it reads."""
 
-    def __init__(self, zygote: Zygote, oracle: Oracle, limits: Limits, threads: int) -> None:
+    def __init__(self, zygote: Zygote, oracle: Oracle, limits: Limits, threads: int, mixers: int) -> None:
         self.oracle = oracle
         self.raw = SharedMemory("raw", 0)
         files = (oracle.expect.fd, self.raw.fd, oracle.bank.fd)
         self.jailed = zygote.spawn(
-            "apps.kernels.inside.comparer:main", {"threads": threads}, limits=limits, files=files
+            "apps.kernels.inside.comparer:main", {"threads": threads, "mixers": mixers}, limits=limits, files=files
         )
         self._slots: list[tuple[list[int], int]] = []
         self._end = 0

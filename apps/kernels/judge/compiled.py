@@ -10,6 +10,7 @@ from pathlib import Path
 
 from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.memory import Arena
 from apps.kernels.judge.runner import Options, Runner
 from apps.kernels.judge.session import Session
 from apps.kernels.temporary import write_whole
@@ -18,8 +19,11 @@ MODULES = ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.codec
 NAME = "compiled"
 
 
-def start(session: Session, runners: dict[str, Runner], timed: Options) -> str | None:
-    """Start it, as `timed` says of all runners of the group; returns a note where torch.compile can't do this problem."""
+def start(session: Session, runners: dict[str, Runner], timed: Options, arena: Arena) -> str | None:
+    """Start it, as `timed` says of all runners of the group, on inputs in `arena`.
+
+    Returns a note where torch.compile can't do this problem.
+    """
     session.tell("time", "torch.compile of the reference")
     session.zygote.preload(MODULES)
     if not session.compiled_artefacts.tar:
@@ -27,7 +31,7 @@ def start(session: Session, runners: dict[str, Runner], timed: Options) -> str |
     fresh = not session.compiled_artefacts.tar
     options = replace(timed, role=NAME, source=session.problem_source)
     try:
-        runner = session.runner(options, first=fresh)
+        runner = session.runner(options, first=fresh, arena=arena)
     except CandidateFailed as failure:
         return f"torch.compile failed on this problem: {failure.detail.splitlines()[-1][:200]}"
     runners[NAME] = runner

@@ -181,6 +181,23 @@ class Places:
         return [first + _random.randrange(self.ways) for first in _random.sample(self.firsts, count)]
 
 
+class Arena:
+    """The memory in which inputs lie, and the places in it. Only the judge writes there; one runner or several read.
+
+    The runners of a timed group share one: each call's inputs then lie on the same pages of the machine's memory for all of
+    them, and which pages a process was dealt is no part of what is compared.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.memory = SharedMemory("arena", places.bytes)
+        self.memory.seal()  # before anyone else has it: whoever mapped it writable earlier would keep that mapping
+
+    def close(self) -> None:
+        """Give the memory back as soon as nobody else maps it."""
+        self.memory.close()
+
+
 def flush(specs: Sequence[TensorSpec], count: int, *, askew: bool = False) -> Places:
     """`count` regions, each tensor on pages of its own, as near to a page that can't be touched as may be.
 

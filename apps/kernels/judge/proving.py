@@ -14,7 +14,7 @@ from apps.kernels.judge.checking import check
 from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
-from apps.kernels.judge.racing import QUICK_WARM_SECONDS
+from apps.kernels.judge.racing import WARM_SECONDS
 from apps.kernels.judge.runner import Options
 from apps.kernels.judge.seen import timed_calls
 from apps.kernels.judge.session import Opened, Session
@@ -88,7 +88,7 @@ def _calls_like_timed_ones(session: Session, findings: Findings, seconds: float,
         source=session.request.candidate,
         regions=regions_of(block),
         ways=ways_of(block),
-        warm_seconds=QUICK_WARM_SECONDS,
+        warm_seconds=WARM_SECONDS,
     )
     runner = session.runner(options)
     timer = Timer(session)

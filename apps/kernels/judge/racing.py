@@ -33,7 +33,7 @@ FEWEST_PAIRS = 5
 FEW_GROUPS = 3  # whose scatter says something
 RETAKES = 4  # groups that others' work disturbed, taken again at most, in a judgement
 LOOKS = (8, 12, 16, 22, 30)
-WARM_SECONDS, QUICK_WARM_SECONDS = 0.25, 0.12
+WARM_SECONDS = 0.12
 OTHER_WEIGHTS_GROUPS = (2, 5)
 CHECKED_WHOLE = 2  # calls of a group that are compared in every element, and others of which pages are
 CHECKED_PAGES = 2
@@ -229,16 +229,18 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
     altered = session.full and index in OTHER_WEIGHTS_GROUPS and bool(session.oracle.problem.state)
     if altered:
         seed = set_other_weights(session, findings.missing)
-    warm = WARM_SECONDS if session.full else QUICK_WARM_SECONDS
-    timed = Options("", regions=regions_of(found.block), ways=ways_of(found.block), warm_seconds=warm, seed=seed)
+    timed = Options(
+        "", regions=regions_of(found.block), ways=ways_of(found.block), warm_seconds=WARM_SECONDS, seed=seed
+    )
     runners: dict[str, Runner] = {}
+    arena = timed.arena(session.oracle.problem.inputs)
 
     def start(name: str, role: str, source: str) -> None:
         options = replace(timed, role=role, source=source)
         against = name == "reference" and bool(session.request.against)
         fresh = against and not session.against_artefacts.tar
         watched = name == "candidate" and (index >= GROUPS - 1 or not session.full)
-        runners[name] = runner = session.runner(options, first=fresh or watched)
+        runners[name] = runner = session.runner(options, first=fresh or watched, arena=arena)
         runner.name = name
         if fresh:
             session.against_artefacts = runner.built
@@ -246,7 +248,7 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
     try:
         starts = _starts(session, start)
         if session.full and index < COMPILED_GROUPS and not session.request.against:
-            starts.append(lambda: found.note(compiled.start(session, runners, timed)))
+            starts.append(lambda: found.note(compiled.start(session, runners, timed, arena)))
         # whoever starts first gets other pages of memory: each is first in every second group
         for begin in starts if (index + found.coin) % 2 else reversed(starts):
             begin()
@@ -255,6 +257,7 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
     finally:
         for runner in runners.values():
             session.end(runner)
+        arena.close()
         if altered:
             session.oracle.set_state()
 

@@ -26,7 +26,7 @@ from apps.kernels.jail.placing import awake_apart
 from apps.kernels.jail.syscalls import read_memory, write_memory
 from apps.kernels.judge.artefacts import Artefacts, collect
 from apps.kernels.judge.errors import CandidateFailed
-from apps.kernels.judge.memory import ITEM_BYTES, Place, SharedMemory, TensorSpec, flush, scattered
+from apps.kernels.judge.memory import ITEM_BYTES, Arena, Place, SharedMemory, TensorSpec, flush, scattered
 from apps.kernels.judge.oracle import PUBLIC_SEED, Oracle
 from apps.kernels.judge.windows import Output, Window
 from apps.kernels.plain import Plain
@@ -59,6 +59,12 @@ class Options:
     seed: int = PUBLIC_SEED
     extra: Plain = None
 
+    def arena(self, inputs: Sequence[TensorSpec]) -> Arena:
+        """Memory for the inputs of whoever is started so."""
+        if self.ways:
+            return Arena(scattered(inputs, self.regions, self.ways))
+        return Arena(flush(inputs, self.regions, askew=self.askew))
+
 
 @dataclass
 class Pause:
@@ -78,15 +84,20 @@ class Runner:
     """A running model. Frozen between calls once `close_building` was called."""
 
     def __init__(
-        self, zygote: Zygote, oracle: Oracle, options: Options, limits: Limits, built: Artefacts, name: str = ""
+        self,
+        zygote: Zygote,
+        oracle: Oracle,
+        options: Options,
+        limits: Limits,
+        built: Artefacts,
+        arena: Arena | None = None,
     ) -> None:
         self.options = options
         self.problem = oracle.problem
-        self.name = name or options.role
-        inputs, regions, ways = self.problem.inputs, options.regions, options.ways
-        self.places = scattered(inputs, regions, ways) if ways else flush(inputs, regions, askew=options.askew)
-        self.arena = SharedMemory("arena", self.places.bytes)
-        self.arena.seal()  # before its code runs: it could keep a writable mapping made earlier
+        self.name = options.role
+        lies_in = arena or options.arena(self.problem.inputs)
+        self._own = None if arena else lies_in
+        self.places, self.arena = lies_in.places, lies_in.memory
         self._built = SharedMemory("built", len(built.tar)) if built.tar else SharedMemory("built", 0)
         if built.tar:
             self._built.view[: len(built.tar)] = built.tar
@@ -473,7 +484,8 @@ class Runner:
     def close(self) -> None:
         """End it and free its memory."""
         self.jailed.close()
-        self.arena.close()
+        if self._own:
+            self._own.close()
         self._built.close()
 
     def _receive(self, timeout: float, what: str) -> dict[str, Plain]:

@@ -14,6 +14,7 @@ from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.comparer import Comparer
 from apps.kernels.judge.content import Contents
 from apps.kernels.judge.errors import HostCannotJudge, ProblemTooLarge
+from apps.kernels.judge.memory import Arena
 from apps.kernels.judge.oracle import Oracle
 from apps.kernels.judge.runner import Options, Runner
 
@@ -23,6 +24,7 @@ LARGE_SLOTS = 4  # where a set is over 256 MB
 SMALL_OUTPUT = 16 << 20  # bytes that one thread compares soon enough
 TORCH_BYTES = 3 * GIB  # address space of a process that has imported torch and runs its threads
 SHARE_OF_MEMORY = 0.6
+MIXERS = 4  # threads that mix inputs, at most: a few take all that memory gives
 
 
 def available_memory() -> int:
@@ -59,7 +61,7 @@ class Opened:
                 "Choose smaller sizes"
             )
         at_once = threads if problem.output_bytes > SMALL_OUTPUT else 1
-        comparer = Comparer(zygote, oracle, limits, at_once)
+        comparer = Comparer(zygote, oracle, limits, at_once, min(MIXERS, threads))
         return cls(oracle, comparer, Contents(oracle, comparer, BANK_SLOTS))
 
     def close(self) -> None:
@@ -137,12 +139,15 @@ class Session:
         """Add the seconds since `since` (time.monotonic) to the split under `name`."""
         self.split[name] = self.split.get(name, 0.0) + time.monotonic() - since
 
-    def runner(self, options: Options, *, first: bool = False) -> Runner:
-        """Start a runner and take it through its build; the first of a candidate leaves its artefacts here."""
+    def runner(self, options: Options, *, first: bool = False, arena: Arena | None = None) -> Runner:
+        """Start a runner and take it through its build; the first of a candidate leaves its artefacts here.
+
+        Its inputs lie in `arena`, which others may read as well, or else in one of its own.
+        """
         if options.role == "candidate":
             options = replace(options, extra={"real_headers": self.request.real_headers})
         built = self._built_before(options)
-        runner = Runner(self.zygote, self.oracle, options, replace(self.limits, wall_seconds=self.left), built)
+        runner = Runner(self.zygote, self.oracle, options, replace(self.limits, wall_seconds=self.left), built, arena)
         self._runners.append(runner)
         for index in runner.places.firsts:
             base = self.oracle.slot(0)
