@@ -27,10 +27,14 @@ from apps.kernels.jail.channel import BYTES, HEADER, Channel, ChannelBroken
 from apps.kernels.plain import Plain
 
 ARENA, STATE, BUILT = 0, 1, 2
-GENERATIONS, MOST_ROOM = 3, 1 << 30  # outputs of so many calls find room in the heap, up to this many bytes
+KEPT_ALIVE = (2, 2, 1, 1, 2, 1)  # windows whose outputs stay alive in a warm-up, one window after the other
+REHEARSED, LONGEST = 12, 4  # windows of a warm-up, where they take no more than so many times its seconds
 ENTRY = struct.Struct("<QI")  # one output: address, number of its layout
 CLASSES = {"reference": ("problem", "Model"), "compiled": ("problem", "Model"), "candidate": ("candidate", "ModelNew")}
 warnings.filterwarnings("ignore", message="The given buffer is not writable")
+
+
+Alive = collections.deque[list[Any]]  # outputs of earlier windows
 
 
 class _Wrong(Exception):
@@ -70,9 +74,9 @@ def main(channel: Channel, payload: Plain) -> None:
         stage = "warm up"
         inputs = _inputs(channel, payload)
         laid = [inputs[first] for first in payload["firsts"]]  # the others share these ones' pages, not their places
-        layouts, keys, seconds = _warm_up(model, laid, float(payload["warm_seconds"]))
-        if not payload["guard"]:  # there tensors have pages of their own, outside the heap
-            _widen_heap(payload["outputs"])
+        if payload["role"] == "compiled":
+            model(*laid[0])  # this builds it
+        layouts, keys, seconds, alive = _warm_up(model, laid, float(payload["warm_seconds"]))
         channel.send(
             {"stage": "warm", "seconds": seconds, "buffers": _buffers(model, payload), "keys": keys, "guarded": guarded}
         )
@@ -87,7 +91,7 @@ def main(channel: Channel, payload: Plain) -> None:
     if message.get("do") == "close":
         close_building()
         channel.send({"stage": "closed"})
-    serve(channel, model, inputs, layouts, usual)
+    serve(channel, model, inputs, layouts, usual, alive)
 
 
 def _construct(module: Any, class_name: str, payload: Plain) -> Any:
@@ -138,34 +142,31 @@ def _inputs(channel: Channel, payload: Plain) -> list[tuple[Any, ...]]:
     return placements
 
 
-def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple[Any, list[str], float]:
-    """Call the model for some time on throw-away inputs; its outputs' layouts and dictionaries' keys are known afterwards."""
+def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple[Any, list[str], float, Alive]:
+    """Call the model for some time on throw-away inputs: its outputs' layouts, dictionaries' keys, seconds a call, and what
+    is still alive.
+
+    Calls go in windows, and earlier windows' outputs stay alive, as they will when it is timed: the heap then has room for
+    them on pages that have been touched. What an output leaves is too small for the next one, for which room to align is
+    asked as well, so the first windows take new pages each; a fault costs as much as touching the page a thousand times.
+    """
     layouts: dict[Any, int] = {}
     news: list[Plain] = []
-    started = time.perf_counter()
-    keys: list[str] = []
-    rounds = 0
-    while True:
-        output = model(*inputs[rounds % len(inputs)])
-        rounds += 1
-        if rounds == 1:
-            _entries(output, layouts, news)
-            keys = _keys(output)
-        if time.perf_counter() - started > seconds or (rounds >= 3 and time.perf_counter() - started > 4 * seconds):
-            return (layouts, news), keys, (time.perf_counter() - started) / rounds
-
-
-def _widen_heap(outputs: Plain) -> None:
-    """Leave room in the heap for some calls' outputs, on pages that have been touched.
-
-    Memory given back stays with the process, but one small block that lands in the middle of what an output left makes the
-    next one take new pages, and a fault costs as much as touching the page a thousand times. Whose calls that happens to
-    would be luck.
-    """
-    sizes = [int(output["bytes"]) for output in outputs]
-    if sum(sizes) * GENERATIONS <= MOST_ROOM:
-        room = [torch.zeros(size, dtype=torch.uint8) for size in sizes for _ in range(GENERATIONS)]
-        del room
+    calls, started = 1, time.perf_counter()
+    output = model(*inputs[0])
+    _entries(output, layouts, news)
+    keys = _keys(output)
+    del output
+    block = inputs[: max(1, len(inputs) - 1)]  # one set of inputs more lies there than a window takes
+    alive: Alive = collections.deque()
+    windows = 0
+    while (taken := time.perf_counter() - started) < seconds or (windows < REHEARSED and taken < LONGEST * seconds):
+        while len(alive) > KEPT_ALIVE[windows % len(KEPT_ALIVE)]:
+            alive.popleft()
+        alive.append([model(*arguments) for arguments in block])
+        windows += 1
+        calls += len(block)
+    return (layouts, news), keys, (time.perf_counter() - started) / calls, alive
 
 
 def _empty_model(outputs: Plain, tree: Plain) -> Any:
@@ -247,10 +248,16 @@ def _layout(key: Any) -> Plain:
     return {"dtype": values.dtype_name(dtype), "shape": list(shape), "stride": list(stride), "device": device}
 
 
-def serve(channel: Channel, model: Any, inputs: list[tuple[Any, ...]], known: Any, usual: dict[str, Plain]) -> None:
+def serve(
+    channel: Channel,
+    model: Any,
+    inputs: list[tuple[Any, ...]],
+    known: Any,
+    usual: dict[str, Plain],
+    generations: Alive,
+) -> None:
     """Call the model when told: a message of u16 (outputs to keep alive, then one placement a call)."""
     layouts, news = known
-    generations: collections.deque[list[Any]] = collections.deque()
     receive, send, pack = channel.socket.recv, channel.socket.sendall, ENTRY.pack
     header, size, dumps = HEADER, HEADER.size, json.dumps
     while True:
