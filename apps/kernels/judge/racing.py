@@ -82,6 +82,10 @@ class Race:
         plan = statistics.Plan(left, self.overhead, self.a_round, FEWEST_PAIRS, MOST_PAIRS)
         return plan.groups(done, pairs, GROUPS, MOST_GROUPS)
 
+    def remaining(self, left: float, *, full: bool) -> int:
+        """Groups to share `left` seconds among, the one that begins now included: one, where there is time for none."""
+        return max(1, (self.groups_planned(left) if full else self.count) - len(self.groups))
+
     @property
     def most_pairs(self) -> int:
         """Pairs that the next group may want, by what the first one shows, or the scatter of three and more."""
@@ -145,7 +149,7 @@ def _take(
     begun = time.monotonic()
     index = len(found.groups)
     left = _aim(session) - (begun - session.started)
-    remaining = (found.groups_planned(left) if session.full else found.count) - index
+    remaining = found.remaining(left, full=session.full)
     with _group(session, findings, found, index) as group:
         # a second a group at least; more where starting processes has left more of the aim
         spent = time.monotonic() - begun

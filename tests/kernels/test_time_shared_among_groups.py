@@ -1,0 +1,26 @@
+"""A judgement whose time runs out between two groups still takes the one it has said it takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.kernels.judge.racing import GROUPS, Race
+from apps.kernels.judge.timing import Group
+
+
+def _race(groups: int) -> Race:
+    """So many groups that scatter by a tenth, each of which took five seconds and ten pairs of a tenth of one."""
+    done = [
+        Group({}, 1, {"reference": [1000.0 + 100 * (n % 2)] * 10, "candidate": [1000.0] * 10}) for n in range(groups)
+    ]
+    return Race(done, count=groups + 1, overhead=4.0, a_round=0.1)
+
+
+@pytest.mark.parametrize("groups", [GROUPS - 1, GROUPS, GROUPS + 1])
+@pytest.mark.parametrize("left", [-3.0, 0.0, 0.5, 30.0])
+def test_a_group_that_begins_has_a_share_of_what_is_left(groups: int, left: float) -> None:
+    assert _race(groups).remaining(left, full=True) >= 1
+
+
+def test_time_is_shared_among_more_groups_while_they_scatter() -> None:
+    assert _race(GROUPS).remaining(60.0, full=True) > 1
