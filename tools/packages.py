@@ -59,15 +59,14 @@ def set_up(base: Path, *, dev: bool) -> None:
 
 
 def _python_steps(base: Path, *, dev: bool) -> list[Step]:
-    python, folder, venv = str(python_of(base)), base / "requirements", base / ".venv"
-    install = (python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off")
+    folder, venv = base / "requirements", base / ".venv"
+    install = _install(base)
     index = os.environ.get("TORCH_INDEX", "")
     torch = (*install, "-r", str(folder / "torch.txt"), *(("--index-url", index) if index else ()))
 
     def locked(name: str, what: str) -> Step:
         lock = folder / f"{name}.txt"
-        command = (*install, "--require-hashes", "-r", str(lock))
-        return Step(what, venv / f".{name}.stamp", (lock,), (command,), extra=sys.version)
+        return Step(what, venv / f".{name}.stamp", (lock,), (_as_locked(base, lock),), extra=sys.version)
 
     steps = [locked("run", "Python packages (about 300 MB)")]
     steps.append(
@@ -82,6 +81,20 @@ def _python_steps(base: Path, *, dev: bool) -> list[Step]:
     return [*steps, locked("dev", "Packages for tests and linters")] if dev else steps
 
 
+def _install(base: Path) -> tuple[str, ...]:
+    options = ("--disable-pip-version-check", "--no-input", "--progress-bar", "off")
+    return (str(python_of(base)), "-m", "pip", "install", *options)
+
+
+def _as_locked(base: Path, lock: Path) -> tuple[str, ...]:
+    """What the lock file names and nothing else.
+
+    A lock is whole, so nothing is resolved: pip before 24 would look at a newer release than the locked one where a package
+    asks for another with an extra (`httpx[http2]`), and fail for want of its hash.
+    """
+    return (*_install(base), "--no-deps", "--require-hashes", "-r", str(lock))
+
+
 def _npm_step(base: Path) -> Step:
     stamp, lock = base / "node_modules" / ".pragma.stamp", base / "package-lock.json"
     step = Step("Packages of the pages", stamp, (lock,), ())
@@ -91,20 +104,9 @@ def _npm_step(base: Path) -> Step:
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm and node:
         return Step(step.name, stamp, (lock,), ((npm, *flags),))
-    python = str(python_of(base))
-    own = (
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--no-input",
-        "--progress-bar",
-        "off",
-        "--require-hashes",
-    )
-    node_lock = str(base / "requirements" / "node.txt")
+    own = _as_locked(base, base / "requirements" / "node.txt")
     # Without Node the one from PyPI runs its npm; nothing of it is needed once the packages are here.
-    return Step(step.name, stamp, (lock,), ((python, *own, "-r", node_lock), (python, "-c", _OWN_NPM, *flags)))
+    return Step(step.name, stamp, (lock,), (own, (str(python_of(base)), "-c", _OWN_NPM, *flags)))
 
 
 _OWN_NPM = """
