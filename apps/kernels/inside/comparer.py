@@ -6,6 +6,7 @@ It sees raw bytes: the exact answer, torch's own answer, and what a candidate le
 from __future__ import annotations
 
 import mmap
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from apps.kernels.inside.mapped import Mapped
 from apps.kernels.jail.channel import Channel, ChannelBroken
 from apps.kernels.plain import Plain
 
-EXPECT, RAW, BANK = 0, 1, 2
+EXPECT, RAW, BANK, LENT = 0, 1, 2, 3
 PATTERN = (1 << 16) - 15  # a prime, so that rows of any usual length meet the pattern in different places
 ALIKE = 16  # of a set that looks like another, one element in so many is changed
 EDGE = 64  # and none of the first and last ones
@@ -49,27 +50,36 @@ def main(channel: Channel, payload: Plain) -> None:
                 return
             if "mix" in message:
                 torch.set_num_threads(1)
-                channel.send(mix(memory[BANK], message, mixers))
+                channel.send(mix(memory, message, mixers))
+                continue
+            if "hold" in message:
+                channel.send({"held": len(memory[LENT])})
                 continue
             torch.set_num_threads(int(payload["threads"]))
             channel.send(compare(memory[EXPECT], memory[RAW], message))
 
 
-def mix(bank: mmap.mmap, message: Plain, mixers: Mixers) -> Plain:
+def mix(memory: Mapped | Mapping[int, mmap.mmap], message: Plain, mixers: Mixers) -> Plain:
     """Element by element from one of two sets of inputs, by a secret pattern that repeats after PATTERN elements.
 
     Floating-point numbers are thinned besides, but in a set that shall look like another. Large tensors are shared among
     `mixers`: threads that sleep when they are done, where torch's own would go on spinning into the window that follows.
     """
-    for base, donor, into, seed, alike in message["mix"]:
+    for base, donor, into, seed, alike, lent in message["mix"]:
+        bank, result = memory[BANK], memory[LENT if lent else BANK]
         generator = torch.Generator().manual_seed(seed)
         pattern = torch.randint(0, ALIKE if alike else 2, (PATTERN,), generator=generator, dtype=torch.uint8) != 0
         for (size, dtype), one, two, out in zip(message["specs"], base, donor, into, strict=True):
             item = values.DTYPES[dtype].itemsize
             kept = None if alike else thinning(dtype, generator)
-            _mix_tensor(bank, pattern, kept, size // item, WORDS[item], (one, two, out), mixers)
+            count, words = size // item, WORDS[item]
+            if count == 0:
+                continue
+            first, second = (torch.frombuffer(bank, dtype=words, count=count, offset=at) for at in (one, two))
+            mixed = torch.frombuffer(result, dtype=words, count=count, offset=out)
+            _mix_tensor((first, second, mixed), pattern, kept, mixers)
             if alike:
-                _keep_edges(bank, size // item, item, one, out)
+                _keep_edges(first, mixed)
     return {"mixed": len(message["mix"])}
 
 
@@ -88,22 +98,17 @@ def thinning(dtype: str, generator: torch.Generator) -> torch.Tensor | None:
 
 
 def _mix_tensor(
-    bank: mmap.mmap,
+    tensors: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
     pattern: torch.Tensor,
     kept: torch.Tensor | None,
-    count: int,
-    dtype: torch.dtype,
-    offsets: tuple[int, int, int],
     mixers: Mixers,
 ) -> None:
-    if count == 0:
-        return
-    first, second, result = (torch.frombuffer(bank, dtype=dtype, count=count, offset=at) for at in offsets)
+    dtype, count = tensors[0].dtype, tensors[0].numel()
     keep = torch.where(pattern, torch.tensor(-1).to(dtype), torch.tensor(0, dtype=dtype))  # all bits, or none
 
     def rows(starts: range) -> None:  # a row fits the second-level cache; bit by bit is faster than choosing
         for start in starts:
-            left, right, into = (tensor[start : start + PATTERN] for tensor in (first, second, result))
+            left, right, into = (tensor[start : start + PATTERN] for tensor in tensors)
             torch.bitwise_xor(left, right, out=into)
             into.bitwise_and_(keep[: into.numel()]).bitwise_xor_(right)
             if kept is not None:
@@ -117,12 +122,11 @@ def _mix_tensor(
     list(mixers.pool.map(rows, [starts[at : at + each] for at in range(0, len(starts), each)]))
 
 
-def _keep_edges(bank: mmap.mmap, count: int, item: int, one: int, out: int) -> None:
+def _keep_edges(first: torch.Tensor, mixed: torch.Tensor) -> None:
     """The first and the last elements as they were: where somebody who looks at a few would look."""
-    edge = min(EDGE, count // 8) * item
-    end = count * item
-    bank[out : out + edge] = bank[one : one + edge]
-    bank[out + end - edge : out + end] = bank[one + end - edge : one + end]
+    edge = min(EDGE, mixed.numel() // 8)
+    mixed[:edge] = first[:edge]
+    mixed[mixed.numel() - edge :] = first[mixed.numel() - edge :]
 
 
 def compare(expect: mmap.mmap, raw: mmap.mmap, message: Plain) -> Plain:

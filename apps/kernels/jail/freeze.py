@@ -37,11 +37,26 @@ def freeze(pid: int) -> int:
         states = thread_states(pid)
         if not states or "Z" in states:
             raise NotFrozen("it is gone")
-        if all(state in STOPPED for state in states):
+        if all(state in STOPPED for state in states) and _are_off_the_processors(pid):
             return first or time.perf_counter_ns()
         if time.monotonic() > deadline:
             raise NotFrozen(f"a thread stays in state {states}")
         time.sleep(LOOK_SECONDS)  # leaves the core to the thread that has yet to stop
+
+
+def _are_off_the_processors(pid: int) -> bool:
+    """Whether no thread of a process that is said to be stopped has still to leave its processor; waits for those that do.
+
+    A thread says that it is stopped some instructions before it gives its processor away, and a hypervisor that takes the
+    processor in between makes milliseconds of them. The kernel waits for it before it tells where a thread stands
+    (task_current_syscall and wait_task_inactive in its sources); who may not ask believes the first word.
+    """
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - as below
+            with contextlib.suppress(OSError):
+                if _read(f"/proc/{pid}/task/{task}/syscall").startswith(b"running"):
+                    return False
+    return True
 
 
 @contextlib.contextmanager
@@ -122,19 +137,20 @@ class Turns(NamedTuple):
     """What a thread has had of the processors so far."""
 
     ran: int  # nanoseconds
-    waited: int  # nanoseconds, for a processor
     times: int
 
 
 def turns(pid: int) -> dict[int, Turns]:
     """What each thread has had of the processors so far, by its number.
 
-    While it stands still nothing of this changes. Empty where the kernel doesn't count (CONFIG_SCHED_INFO).
+    While it stands still nothing of this changes; what it has waited for a processor may, where the kernel (6.12 and later)
+    moves a sleeper that it has not taken off its queue yet. Empty where the kernel doesn't count (CONFIG_SCHED_INFO).
     """
     found = {}
     with contextlib.suppress(OSError, ValueError):
         for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - as above
-            found[int(task)] = Turns(*map(int, _read(f"/proc/{pid}/task/{task}/schedstat").split()))
+            ran, _waited, times = map(int, _read(f"/proc/{pid}/task/{task}/schedstat").split())
+            found[int(task)] = Turns(ran, times)
     return found
 
 

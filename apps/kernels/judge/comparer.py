@@ -9,7 +9,7 @@ from apps.kernels.jail import ChannelBroken, ChannelTimeout, Limits, Zygote
 from apps.kernels.jail.syscalls import same_bytes
 from apps.kernels.judge.content import MixOrder
 from apps.kernels.judge.errors import HostCannotJudge
-from apps.kernels.judge.memory import SharedMemory, TensorSpec, contiguous_stride, pack
+from apps.kernels.judge.memory import PAGE, SharedMemory, TensorSpec, contiguous_stride, pack, up
 from apps.kernels.judge.oracle import Answer, Oracle
 from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.windows import Output, Sample
@@ -46,7 +46,9 @@ class Comparer:
     def __init__(self, zygote: Zygote, oracle: Oracle, limits: Limits, threads: int, mixers: int) -> None:
         self.oracle = oracle
         self.raw = SharedMemory("raw", 0)
-        files = (oracle.expect.fd, self.raw.fd, oracle.bank.fd)
+        self._lent = SharedMemory("arena", 0)
+        self._sealed = False
+        files = (oracle.expect.fd, self.raw.fd, oracle.bank.fd, self._lent.fd)
         self.jailed = zygote.spawn(
             "apps.kernels.inside.comparer:main", {"threads": threads, "mixers": mixers}, limits=limits, files=files
         )
@@ -94,13 +96,30 @@ class Comparer:
     def mix(self, orders: Sequence[MixOrder]) -> None:
         """Write mixtures of two sets of inputs each into the bank."""
         specs = [[spec.bytes, spec.dtype] for spec in self.oracle.problem.inputs]
-        plain = [[list(o.base), list(o.donor), list(o.into), o.seed, o.alike] for o in orders]
+        plain = [[list(o.base), list(o.donor), list(o.into), o.seed, o.alike, o.lent] for o in orders]
         self._ask({"mix": plain, "specs": specs})
+
+    def lend(self, size: int) -> SharedMemory | None:
+        """Memory for an arena of `size` bytes into which this process mixes inputs itself; whoever else gets it can only read.
+
+        There is one: None where another size was asked for before.
+        """
+        if not self._sealed:
+            self._lent.grow(size)
+            self._ask({"hold": True})  # what it has mapped before stays writable
+            self._lent.seal()
+            self._sealed = True
+        return self._lent if self._lent.size == up(size, PAGE) else None
+
+    def has_lent(self, memory: SharedMemory) -> bool:
+        """Whether `mix` may write into it."""
+        return self._sealed and memory is self._lent
 
     def close(self) -> None:
         """End it and free its memory."""
         self.jailed.close()
         self.raw.close()
+        self._lent.close()
 
     def _room(self, slot: int, sizes: list[int]) -> list[int]:
         """Offsets for a slot's outputs; a slot whose outputs don't fit any more gets new room."""

@@ -23,7 +23,10 @@ class Mixer(Protocol):
     """Whoever does the mixing: array work, so not the judge itself."""
 
     def mix(self, orders: Sequence[MixOrder]) -> None:
-        """Write each mixture to its place in the bank."""
+        """Write each mixture to its place in the bank, or in the arena it has lent."""
+
+    def has_lent(self, memory: SharedMemory) -> bool:
+        """Whether it may mix straight into this memory."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class MixOrder:
     into: tuple[int, ...]
     seed: int
     alike: bool = False
+    lent: bool = False  # the result goes into the arena that the mixer has lent
 
 
 class Contents:
@@ -87,21 +91,27 @@ class Contents:
         self.oracle.bank.grow((first + len(wanted)) * self.oracle.slot_bytes)
         self._staged = {recipe: first + i for i, recipe in enumerate(wanted)}
         orders = [
-            MixOrder(
-                tuple(self.oracle.slot(recipe.base)),
-                tuple(self.oracle.slot(recipe.donor)),
-                tuple(self.oracle.slot(slot)),
-                recipe.seed or 0,
-                recipe.alike,
-            )
-            for recipe, slot in self._staged.items()
-            if not recipe.drawn
+            self._order(recipe, self.oracle.slot(slot)) for recipe, slot in self._staged.items() if not recipe.drawn
         ]
         if orders:
             self.mixer.mix(orders)
         for recipe, slot in self._staged.items():
             if recipe.drawn:
                 self.oracle.draw(slot, "as given", recipe.seed)
+
+    def _order(self, recipe: Recipe, into: Sequence[int], *, lent: bool = False) -> MixOrder:
+        base, donor = self.oracle.slot(recipe.base), self.oracle.slot(recipe.donor)
+        return MixOrder(tuple(base), tuple(donor), tuple(into), recipe.seed or 0, recipe.alike, lent)
+
+    def lay(self, recipes: Sequence[Recipe], arena: SharedMemory, rows: Sequence[tuple[Place, ...]]) -> None:
+        """Mix or draw these and put each where runners will read it, without a copy where the mixer has lent the arena."""
+        if self.mixing and self.mixer.has_lent(arena):
+            ordered = zip(recipes, rows, strict=True)
+            self.mixer.mix([self._order(recipe, [place.at for place in row], lent=True) for recipe, row in ordered])
+            return
+        self.stage(recipes)
+        for recipe, row in zip(recipes, rows, strict=True):
+            self.write(recipe, arena, row)
 
     def write(self, recipe: Recipe, arena: SharedMemory, places: tuple[Place, ...]) -> None:
         """Put it where a runner will read it."""

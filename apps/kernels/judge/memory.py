@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from apps.kernels.jail.syscalls import same_bytes
 from apps.kernels.plain import Plain
 
 _random = secrets.SystemRandom()
@@ -185,17 +186,36 @@ class Arena:
     """The memory in which inputs lie, and the places in it. Only the judge writes there; one runner or several read.
 
     The runners of a timed group share one: each call's inputs then lie on the same pages of the machine's memory for all of
-    them, and which pages a process was dealt is no part of what is compared.
+    them, and which pages a process was dealt is no part of what is compared. `lent` is sealed memory that outlives it.
     """
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, lent: SharedMemory | None = None) -> None:
         self.places = places
-        self.memory = SharedMemory("arena", places.bytes)
-        self.memory.seal()  # before anyone else has it: whoever mapped it writable earlier would keep that mapping
+        self.memory = lent or SharedMemory("arena", places.bytes)
+        self._own = lent is None
+        if self._own:
+            self.memory.seal()  # before anyone else has it: whoever mapped it writable earlier would keep that mapping
 
     def close(self) -> None:
         """Give the memory back as soon as nobody else maps it."""
-        self.memory.close()
+        if self._own:
+            self.memory.close()
+
+
+class Sweep:
+    """Memory that is read to leave a cache of `cache_bytes` alike, whatever went through it before."""
+
+    def __init__(self, cache_bytes: int) -> None:
+        self._memory = SharedMemory("sweep", 2 * cache_bytes)
+
+    def __call__(self) -> None:
+        """Read all of it."""
+        half = self._memory.size // 2
+        same_bytes(self._memory.pointer(0), self._memory.pointer(half), half)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._memory.close()
 
 
 def flush(specs: Sequence[TensorSpec], count: int, *, askew: bool = False) -> Places:

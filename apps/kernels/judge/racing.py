@@ -22,7 +22,7 @@ from apps.kernels.judge.oracle import PUBLIC_SEED
 from apps.kernels.judge.runner import Options, Runner
 from apps.kernels.judge.seen import Seen, timed_calls
 from apps.kernels.judge.session import Session
-from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, estimate, regions_of, ways_of
+from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, estimate, regions_of, spills, ways_of
 
 GROUPS = 8
 MOST_GROUPS = 16  # where processes differ by more than their pairs do
@@ -37,7 +37,7 @@ WARM_SECONDS = 0.12
 OTHER_WEIGHTS_GROUPS = (2, 5)
 CHECKED_WHOLE = 2  # calls of a group that are compared in every element, and others of which pages are
 CHECKED_PAGES = 2
-CHECKING_SECONDS = 1.0  # where checking a group's calls takes longer, further groups have one of each
+CHECKING_SECONDS = 0.6  # where checking a group's calls takes longer, further groups have one of each
 EMPTY_WINDOWS = 15
 AIM_SECONDS = 48.0  # of a full judgement, when its timing should be done
 TRIES_SHARE, TRIES_SECONDS = (
@@ -237,7 +237,8 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
         "", regions=regions_of(found.block), ways=ways_of(found.block), warm_seconds=WARM_SECONDS, seed=seed
     )
     runners: dict[str, Runner] = {}
-    arena = timed.arena(session.oracle.problem.inputs)
+    large = spills(session, found.block)
+    arena = session.timed_arena(timed, lent=large)
 
     def start(name: str, role: str, source: str) -> None:
         options = replace(timed, role=role, source=source)
@@ -257,7 +258,7 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
         for begin in starts if (index + found.coin) % 2 else reversed(starts):
             begin()
         session.spend("starting runners", started)
-        yield Group(runners, found.block)
+        yield Group(runners, found.block, large)
     finally:
         for runner in runners.values():
             session.end(runner)

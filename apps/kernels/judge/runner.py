@@ -26,7 +26,7 @@ from apps.kernels.jail.placing import awake_apart
 from apps.kernels.jail.syscalls import read_memory, write_memory
 from apps.kernels.judge.artefacts import Artefacts, collect
 from apps.kernels.judge.errors import CandidateFailed
-from apps.kernels.judge.memory import ITEM_BYTES, Arena, Place, SharedMemory, TensorSpec, flush, scattered
+from apps.kernels.judge.memory import ITEM_BYTES, Arena, Place, Places, SharedMemory, TensorSpec, flush, scattered
 from apps.kernels.judge.oracle import PUBLIC_SEED, Oracle
 from apps.kernels.judge.windows import Output, Window
 from apps.kernels.plain import Plain
@@ -59,11 +59,11 @@ class Options:
     seed: int = PUBLIC_SEED
     extra: Plain = None
 
-    def arena(self, inputs: Sequence[TensorSpec]) -> Arena:
-        """Memory for the inputs of whoever is started so."""
+    def places(self, inputs: Sequence[TensorSpec]) -> Places:
+        """Where the inputs of whoever is started so may lie."""
         if self.ways:
-            return Arena(scattered(inputs, self.regions, self.ways))
-        return Arena(flush(inputs, self.regions, askew=self.askew))
+            return scattered(inputs, self.regions, self.ways)
+        return flush(inputs, self.regions, askew=self.askew)
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Runner:
         self.options = options
         self.problem = oracle.problem
         self.name = options.role
-        lies_in = arena or options.arena(self.problem.inputs)
+        lies_in = arena or Arena(options.places(self.problem.inputs))
         self._own = None if arena else lies_in
         self.places, self.arena = lies_in.places, lies_in.memory
         self._built = SharedMemory("built", len(built.tar)) if built.tar else SharedMemory("built", 0)

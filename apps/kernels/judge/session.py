@@ -157,6 +157,11 @@ class Session:
         runner.close_building(keep_artefacts=first)
         return runner
 
+    def timed_arena(self, options: Options, *, lent: bool) -> Arena:
+        """Memory for the inputs of a timed group; where `lent`, the comparer's, which mixes into it without a copy."""
+        places = options.places(self.oracle.problem.inputs)
+        return Arena(places, self.comparer.lend(places.bytes) if lent and self.contents.mixing else None)
+
     def _built_before(self, options: Options) -> Artefacts:
         if options.role == "compiled":
             return self.compiled_artefacts

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from apps.kernels.evaluation import Samples
+from apps.kernels.host.processor import processor
 from apps.kernels.judge import ahead, statistics
 from apps.kernels.judge.comparer import Copy
 from apps.kernels.judge.content import Recipe
 from apps.kernels.judge.errors import CandidateFailed
-from apps.kernels.judge.memory import SharedMemory
+from apps.kernels.judge.memory import SharedMemory, Sweep
 from apps.kernels.judge.runner import POISON_BYTE, SAMPLE_BYTES, Runner
 from apps.kernels.judge.session import Session
 from apps.kernels.judge.windows import Sample, Window
@@ -36,7 +37,9 @@ LOOKS_AHEAD, LOOKS_AT_ONCE = 6, 3  # windows of a group that are stopped in thei
 WATCHED, WATCHED_IN_FULL = 16, 4  # windows of one go of rounds, where what runs is seen by stopping it
 WATCHED_AT_ONCE = 2
 POISON_WHOLE = 8 << 20  # larger outputs are poisoned on a secret share of windows only
+POISONED_SHARE = 0.125
 CHECKING_SECONDS = 0.25  # of a group: who leaves out a call in thirty is caught by the number of those that are checked
+LARGER_THAN_CACHE = 2
 CHECK_SLOT = 2  # raw memory: slots from here on hold copies for later checks
 
 
@@ -55,6 +58,7 @@ class Group:
 
     runners: dict[str, Runner]
     block: int
+    laid_once: bool = False  # a window's inputs, for all runners: see `spills`
     times: dict[str, list[float]] = field(default_factory=dict)
     kept: dict[str, list[Kept]] = field(default_factory=dict)
     least_cpu: dict[str, float] = field(default_factory=dict)  # seconds a call of the called thread's, the fewest
@@ -95,6 +99,21 @@ def block_size(session: Session, call_seconds: float) -> int:
     return max(1, min(wanted, largest, ARENA_BYTES // per_call))
 
 
+def spills(session: Session, block: int) -> bool:
+    """Whether the inputs of one window are far larger than the last cache. False where the kernel lists none.
+
+    They are then laid once for all who are called on them, and before each call the cache is swept: every call finds it alike,
+    and the time that writing them anew for each would take goes into more rounds.
+    """
+    return 0 < LARGER_THAN_CACHE * last_cache_bytes() <= block * session.oracle.problem.input_bytes
+
+
+def last_cache_bytes() -> int:
+    """Bytes of one instance of the last cache before memory; 0 where the kernel lists none."""
+    caches = processor().caches
+    return caches[-1].bytes if caches else 0
+
+
 def regions_of(block: int) -> int:
     """Sets of inputs that lie in a timed runner's arena at a time: one more than a window of several calls takes."""
     return block + (1 if block > 1 else 0)
@@ -112,11 +131,13 @@ class Timer:
         self.session = session
         self.poison = SharedMemory("poison", 1 << 20)
         self.poison.view[:] = bytes([POISON_BYTE]) * self.poison.size
+        self._sweep = Sweep(last_cache_bytes())
         self._late: set[str] = set()  # names of runners that were stopped too late each time in the last look
 
     def close(self) -> None:
         """Free the timer's memory."""
         self.poison.close()
+        self._sweep.close()
 
     def settle(self, group: Group) -> None:
         """Rounds that are not counted."""
@@ -146,14 +167,16 @@ class Timer:
         names = list(group.runners)
         _random.shuffle(names)
         recipes = [self.session.contents.new() for _ in range(group.block)]
-        self.session.contents.stage(recipes)
         some = next(iter(group.runners.values()))
         order = some.places.draw(group.block)
+        self._lay(group, recipes, order)
         keep = 2 if _random.random() < 0.2 else 1
-        poisoned = self._small(some) or _random.random() < 0.25
+        poisoned = self._small(some) or _random.random() < POISONED_SHARE
         for name in names:
             runner = group.runners[name]
-            self._prepare(runner, recipes, order, keep, poisoned)
+            self._prepare(runner, () if group.laid_once else recipes, order, keep, poisoned)
+            if group.laid_once:
+                self._sweep()
             window = runner.call(order, keep=keep, timeout=min(120.0, self.session.left))
             if counted:
                 group.times.setdefault(name, []).append(window.nanoseconds / 1000 / group.block)
@@ -205,13 +228,21 @@ class Timer:
     def _small(self, runner: Runner) -> bool:
         return runner.problem.output_bytes <= POISON_WHOLE
 
-    def _prepare(self, runner: Runner, recipes: list[Recipe], order: list[int], keep: int, poisoned: bool) -> None:
+    def _prepare(self, runner: Runner, recipes: Sequence[Recipe], order: list[int], keep: int, poisoned: bool) -> None:
         """All that happens to a runner while it stands still before a window."""
         if poisoned:
             for window in list(runner.alive)[: max(0, len(runner.alive) - keep)]:
                 runner.poison(window, self.poison)
-        for recipe, place in zip(recipes, order, strict=True):
+        for recipe, place in zip(recipes, order, strict=bool(recipes)):
             self.session.contents.write(recipe, runner.arena, runner.place(place))
+
+    def _lay(self, group: Group, recipes: list[Recipe], order: list[int]) -> None:
+        """Make the round's contents ready, or put them where all of the group will read them."""
+        if not group.laid_once:
+            self.session.contents.stage(recipes)
+            return
+        some = next(iter(group.runners.values()))
+        self.session.contents.lay(recipes, some.arena, [some.place(index) for index in order])
 
     def _take_samples(self, runner: Runner, window: Window, call: int) -> list[Sample]:
         """A few pages of one call's outputs; read from every runner, so that caches are treated alike."""
