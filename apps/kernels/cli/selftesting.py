@@ -64,10 +64,15 @@ def described(found: Sequence[Tried], seconds: float) -> str:
     if odd:
         rows = [(f"{one.kind}/{one.candidate}", one.why, _short(one)) for one in odd]
         parts.append(f"Not as expected\n{table(rows)}")
+    second = [one for one in found if one.as_expected and one.at_first]
+    if second:
+        rows = [(f"{one.kind}/{one.candidate}", f"at first {one.at_first}") for one in second]
+        parts.append(f"As expected only when tried again, alone\n{table(rows)}")
     honest = sum(one.kind == "honest" for one in found)
     parts.append(
         f"{len(found)} candidates tried in {seconds:.0f} s: {len(found) - honest} dishonest or wrong, {honest} honest; "
         + (f"{len(odd)} not as expected." if odd else "all as expected.")
+        + (f" {len(second)} as expected only when tried again, alone." if second else "")
     )
     return "\n\n".join(parts)
 
@@ -104,7 +109,8 @@ def _chosen(only: Sequence[str]) -> tuple[Entry, ...]:
 def _tried(chosen: Sequence[Entry]) -> tuple[list[Tried], dict[str, str]]:
     def watch(done: int, one: Tried) -> None:
         words = f"{one.found or 'not judged'}, {'as expected' if one.as_expected else f'{one.why}: {_short(one)}'}"
-        print(f"{done}/{len(chosen)} {one.kind}/{one.candidate}: {words}", file=sys.stderr, flush=True)
+        again = ", again and alone" if one.at_first else ""
+        print(f"{done}/{len(chosen)}{again} {one.kind}/{one.candidate}: {words}", file=sys.stderr, flush=True)
 
     def waiting(holder: str) -> None:
         print(f"waiting: process {holder} is using this machine's CPU", file=sys.stderr, flush=True)

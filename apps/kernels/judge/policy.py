@@ -172,16 +172,29 @@ def judge_evidence(evidence: Evidence, policy: Policy) -> list[Rejection]:
     return found
 
 
-def _library_computes(evidence: Evidence, policy: Policy, top: str) -> list[Rejection]:
-    share = evidence.foreign / max(1, evidence.total)
+def is_open(evidence: Evidence) -> bool:
+    """Whether more samples should be taken: a library seems to have too large a share, but so few can't say it surely."""
+    seems = evidence.foreign > SHARE * evidence.total
+    return evidence.total >= ENOUGH and seems and _exceeds_overheads(evidence) and not _surely_too_much(evidence)
+
+
+def _exceeds_overheads(evidence: Evidence) -> bool:
     seconds = evidence.foreign * evidence.seconds_a_sample / max(1, evidence.calls)
-    shares = (
-        _surely(evidence.foreign, evidence.total) > SHARE,
-        _least(evidence.foreign) * evidence.seconds_a_sample > SHARE_OF_CALL * evidence.seconds > 0,
-        evidence.caller.computes_elsewhere,
+    return seconds > ALLOWANCE_SECONDS * evidence.slowness
+
+
+def _surely_too_much(evidence: Evidence) -> bool:
+    return (
+        _surely(evidence.foreign, evidence.total) > SHARE
+        or _least(evidence.foreign) * evidence.seconds_a_sample > SHARE_OF_CALL * evidence.seconds > 0
+        or evidence.caller.computes_elsewhere
     )
-    if seconds <= ALLOWANCE_SECONDS * evidence.slowness or not any(shares):
+
+
+def _library_computes(evidence: Evidence, policy: Policy, top: str) -> list[Rejection]:
+    if not (_exceeds_overheads(evidence) and _surely_too_much(evidence)):
         return []
+    share = evidence.foreign / max(1, evidence.total)
     where = "libraries' code, not in its kernel's"
     if policy is Policy.LIBRARY:
         where = "libraries' code beyond the products and convolutions that policy library allows"

@@ -23,6 +23,7 @@ from apps.kernels.profile.sampling import NoSampling, sampled
 SAMPLED_SECONDS = 0.15  # of windows in one go; a sample a millisecond and thread
 PATIENCE_SECONDS, MOST_SECONDS = 4.0, 10.0  # for enough samples; for as many as something can be told by
 ENOUGH_SAMPLES = 120
+DOUBT_SECONDS = 10.0  # that more samples are taken for, at most, where so many leave it open
 STOPPED_TIMES = 5.0  # as long may overheads seem to take where a process is stopped to look at it: that disturbs it
 USUAL_WINDOW_US = 90.0  # of a model that does nothing, on a quiet machine
 
@@ -35,13 +36,19 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
     judge_control_word(session, findings, observed.runner)
     started = time.monotonic()
     session.tell("policy", "sampling what runs")
+    sampling = _Sampling(observed)
+    seen = sampling.seen
     try:
-        seen = _sample(observed)
+        while not sampling.is_enough:
+            sampling.more()
+        session.spend("policy", started)
+        learned = products.Learned()
+        if session.request.policy is Policy.LIBRARY:
+            learned = products.learn(session, findings.products)
+        evidence = _beyond_doubt(session, findings, sampling, learned)
     except NoSampling as refused:
         findings.environment["program counters"] = f"not sampled: {refused}"
         return
-    session.spend("policy", started)
-    evidence = _evidence(session, findings, [seen])
     findings.environment["program counters"] = {
         "samples": evidence.samples,
         "objects": dict(sorted(evidence.objects.items(), key=lambda e: -e[1])[:8]),
@@ -51,7 +58,7 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
     }
     findings.rejections += [*_copies(observed.pid, seen, session.full), *_judged(session, evidence)]
     if findings.seen and not findings.rejections:
-        findings.rejections += _judged(session, _evidence(session, findings, findings.seen))
+        findings.rejections += _judged(session, _evidence(findings, findings.seen, learned))
     if findings.rejections:
         raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
 
@@ -81,31 +88,53 @@ def _enough(seen: Seen, patience: float) -> bool:
     return sum(seen.kinds(seen.addresses).values()) >= wanted and not hidden
 
 
-def _sample(observed: Observed) -> Seen:
-    """Windows until there are samples enough, a busy machine's patience allowing."""
-    pid, runner = observed.pid, observed.runner
-    seen = Seen(runner.jailed.work_inside)
-    calls, seconds = runner.calls, runner.seconds
-    before, started = ice.cpu_seconds(pid), time.monotonic()
-    while True:
-        enough = runner.seconds + SAMPLED_SECONDS
+class _Sampling:
+    """What runs in windows like the timed ones, one go of them after the other, a busy machine's patience allowing."""
+
+    def __init__(self, observed: Observed) -> None:
+        self.observed = observed
+        self.seen = Seen(observed.runner.jailed.work_inside)
+        self._calls, self._seconds = observed.runner.calls, observed.runner.seconds
+        self._cpu_seconds, self._started = ice.cpu_seconds(observed.pid), time.monotonic()
+
+    @property
+    def patience(self) -> float:
+        """Seconds that it has taken so far."""
+        return time.monotonic() - self._started
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are samples enough, or no patience is left."""
+        return _enough(self.seen, self.patience) or self.patience > MOST_SECONDS
+
+    def more(self) -> None:
+        """One go of windows. Raises `NoSampling`."""
+        runner, pid, seen = self.observed.runner, self.observed.pid, self.seen
+        until = runner.seconds + SAMPLED_SECONDS
         with sampled(pid) as counters:
-            while runner.seconds < enough:
-                observed.window()
+            while runner.seconds < until:
+                self.observed.window()
         seen.add(counters, pid)
         seen.objects = ice.mapped_objects(pid)
-        seen.calls, seen.seconds = runner.calls - calls, runner.seconds - seconds
-        patience = time.monotonic() - started
-        if _enough(seen, patience) or patience > MOST_SECONDS:
-            seen.cpu_seconds = ice.cpu_seconds(pid) - before
-            return seen
+        seen.calls, seen.seconds = runner.calls - self._calls, runner.seconds - self._seconds
+        seen.cpu_seconds = ice.cpu_seconds(pid) - self._cpu_seconds
 
 
-def _evidence(session: Session, findings: Findings, seen: Sequence[Seen]) -> policy.Evidence:
+def _beyond_doubt(
+    session: Session, findings: Findings, sampling: _Sampling, learned: products.Learned
+) -> policy.Evidence:
+    """What it shows; where a library seems to compute and too few samples say so, there are more of them."""
+    started = time.monotonic()
+    evidence = _evidence(findings, [sampling.seen], learned)
+    while policy.is_open(evidence) and time.monotonic() - started < DOUBT_SECONDS:
+        sampling.more()
+        evidence = _evidence(findings, [sampling.seen], learned)
+    session.spend("policy", started)
+    return evidence
+
+
+def _evidence(findings: Findings, seen: Sequence[Seen], learned: products.Learned) -> policy.Evidence:
     """What all of these show together: processes of the same candidate, whose objects lie elsewhere in each."""
-    learned = products.Learned()
-    if session.request.policy is Policy.LIBRARY:
-        learned = products.learn(session, findings.products)
     kinds, names, mine = Counter[str](), Counter[str](), Counter[str]()
     everywhere, of_caller = Counter[products.Page](), Counter[products.Page]()
     for one in seen:

@@ -23,7 +23,10 @@ OPEN_AT_ONCE = 8  # problems of one bench: each holds two processes with torch a
 
 @dataclass(frozen=True)
 class Tried:
-    """What became of one candidate. `found` is None where this host could not judge it; `why` says what is not as expected."""
+    """What became of one candidate. `found` is None where this host could not judge it; `why` says what is not as expected.
+
+    `at_first` says what was not as expected when it was tried beside others; the rest is then of a second time, alone.
+    """
 
     kind: str
     candidate: str
@@ -36,6 +39,7 @@ class Tried:
     as_expected: bool
     why: str
     seconds: float
+    at_first: str = ""
 
 
 class Bench:
