@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -37,10 +38,12 @@ def test_who_was_woken_has_had_a_turn() -> None:
             pytest.skip("this kernel doesn't count turns")
         time.sleep(0.05)
         assert ice.turns(busy.pid) == before
+        assert ice.since(before, ice.turns(busy.pid)) == ""
         os.kill(busy.pid, signal.SIGCONT)
         time.sleep(0.2)
         ice.freeze(busy.pid)
         assert ice.turns(busy.pid) != before
+        assert re.fullmatch(rf"thread {busy.pid}: \d+ µs in \d+ turns", ice.since(before, ice.turns(busy.pid)))
     finally:
         busy.kill()
         busy.wait()

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 FREEZE_SECONDS = 10.0
@@ -152,6 +152,17 @@ def turns(pid: int) -> dict[int, Turns]:
             ran, _waited, times = map(int, _read(f"/proc/{pid}/task/{task}/schedstat").split())
             found[int(task)] = Turns(ran, times)
     return found
+
+
+def since(before: Mapping[int, Turns], now: Mapping[int, Turns]) -> str:
+    """What threads have had since, in words; empty where nothing has changed."""
+    never = Turns(0, 0)
+    had = {thread: (before.get(thread, never), now.get(thread, never)) for thread in sorted({*before, *now})}
+    return "; ".join(
+        f"thread {thread}: {(new.ran - old.ran) / 1000:.0f} µs in {new.times - old.times} turns"
+        for thread, (old, new) in had.items()
+        if old != new
+    )
 
 
 def children(pid: int) -> tuple[int, ...]:

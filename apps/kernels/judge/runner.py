@@ -401,10 +401,9 @@ class Runner:
 
     def check_still(self) -> None:
         """It must not have run since it was frozen. Raises `CandidateFailed`."""
-        if self.frozen and ice.turns(self.jailed.pid) != self._turns:
-            raise CandidateFailed(
-                "rejected", "it ran while it should have stood still, between its calls", "jail evaded"
-            )
+        if self.frozen and (moved := ice.since(self._turns, ice.turns(self.jailed.pid))):
+            words = f"it ran while it should have stood still, between its calls ({moved})"
+            raise CandidateFailed("rejected", words, "jail evaded")
 
     def thaw(self) -> None:
         """Let it run outside a window (while being profiled)."""
