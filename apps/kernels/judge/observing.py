@@ -8,6 +8,7 @@ from apps.kernels.jail import freeze as ice
 from apps.kernels.judge.artefacts import Compilation
 from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.session import Session
+from apps.kernels.judge.timing import spills
 
 OUTPUTS_HELD = 256 << 20  # bytes of outputs that one window's calls may hold at once
 
@@ -41,6 +42,8 @@ class Observed:
         """One window on new content, as in the timing; its runner counts calls and seconds."""
         order = self.runner.places.draw(self.block)
         self._write(order)
+        if spills(self.session, self.block):
+            self.session.sweep()
         self.runner.call(order, keep=1, timeout=min(120.0, self.session.left))
 
     def call(self, n: int) -> float:
@@ -61,10 +64,8 @@ class Observed:
     def _write(self, places: Sequence[int]) -> None:
         """New content to these places."""
         contents = self.session.contents
-        recipes = [contents.new() for _ in places]
-        contents.stage(recipes)
-        for place, recipe in zip(places, recipes, strict=True):
-            contents.write(recipe, self.runner.arena, self.runner.place(place))
+        rows = [self.runner.place(place) for place in places]
+        contents.lay([contents.new() for _ in places], self.runner.arena, rows)
 
     def set_threads(self, k: int) -> None:
         """From the next call on, parallel regions of the calling thread use k threads."""

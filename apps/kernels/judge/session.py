@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from apps.kernels.evaluation import EvaluationRequest, Progress, Tier
+from apps.kernels.host.processor import last_cache_bytes
 from apps.kernels.jail import Limits, Zygote
 from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.comparer import Comparer
 from apps.kernels.judge.content import Contents
 from apps.kernels.judge.errors import HostCannotJudge, ProblemTooLarge
-from apps.kernels.judge.memory import Arena
+from apps.kernels.judge.memory import Arena, Sweep
 from apps.kernels.judge.oracle import Oracle
 from apps.kernels.judge.runner import Options, Runner
 
@@ -94,6 +95,7 @@ class Session:
     call_seconds: float = 60.0  # and a single call
     _to_close: Opened | None = None
     _runners: list[Runner] = field(default_factory=list)
+    _sweep: Sweep | None = None
 
     def __enter__(self) -> Session:
         opened = self.opened or Opened.of(self.zygote, self.problem_source, self.left, self.threads)
@@ -109,6 +111,8 @@ class Session:
     ) -> None:
         for runner in list(self._runners):
             self.end(runner)
+        if self._sweep:
+            self._sweep.close()
         if self._to_close:
             self._to_close.close()
 
@@ -161,6 +165,11 @@ class Session:
         """Memory for the inputs of a timed group; where `lent`, the comparer's, which mixes into it without a copy."""
         places = options.places(self.oracle.problem.inputs)
         return Arena(places, self.comparer.lend(places.bytes) if lent and self.contents.mixing else None)
+
+    def sweep(self) -> None:
+        """Fill the last cache with what is nobody's."""
+        self._sweep = self._sweep or Sweep(last_cache_bytes())
+        self._sweep()
 
     def _built_before(self, options: Options) -> Artefacts:
         if options.role == "compiled":

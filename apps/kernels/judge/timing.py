@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from apps.kernels.evaluation import Samples
-from apps.kernels.host.processor import processor
+from apps.kernels.host.processor import last_cache_bytes
 from apps.kernels.judge import ahead, statistics
 from apps.kernels.judge.comparer import Copy
 from apps.kernels.judge.content import Recipe
 from apps.kernels.judge.errors import CandidateFailed
-from apps.kernels.judge.memory import SharedMemory, Sweep
+from apps.kernels.judge.memory import SharedMemory
 from apps.kernels.judge.runner import POISON_BYTE, SAMPLE_BYTES, Runner
 from apps.kernels.judge.session import Session
 from apps.kernels.judge.windows import Sample, Window
@@ -108,12 +108,6 @@ def spills(session: Session, block: int) -> bool:
     return 0 < LARGER_THAN_CACHE * last_cache_bytes() <= block * session.oracle.problem.input_bytes
 
 
-def last_cache_bytes() -> int:
-    """Bytes of one instance of the last cache before memory; 0 where the kernel lists none."""
-    caches = processor().caches
-    return caches[-1].bytes if caches else 0
-
-
 def regions_of(block: int) -> int:
     """Sets of inputs that lie in a timed runner's arena at a time: one more than a window of several calls takes."""
     return block + (1 if block > 1 else 0)
@@ -131,13 +125,11 @@ class Timer:
         self.session = session
         self.poison = SharedMemory("poison", 1 << 20)
         self.poison.view[:] = bytes([POISON_BYTE]) * self.poison.size
-        self._sweep = Sweep(last_cache_bytes())
         self._late: set[str] = set()  # names of runners that were stopped too late each time in the last look
 
     def close(self) -> None:
         """Free the timer's memory."""
         self.poison.close()
-        self._sweep.close()
 
     def settle(self, group: Group) -> None:
         """Rounds that are not counted."""
@@ -169,14 +161,20 @@ class Timer:
         recipes = [self.session.contents.new() for _ in range(group.block)]
         some = next(iter(group.runners.values()))
         order = some.places.draw(group.block)
-        self._lay(group, recipes, order)
+        if group.laid_once:
+            self._lay(some, recipes, order)
+        else:
+            self.session.contents.stage(recipes)
         keep = 2 if _random.random() < 0.2 else 1
         poisoned = self._small(some) or _random.random() < POISONED_SHARE
         for name in names:
             runner = group.runners[name]
-            self._prepare(runner, () if group.laid_once else recipes, order, keep, poisoned)
+            if poisoned:
+                self._poison(runner, keep)
             if group.laid_once:
-                self._sweep()
+                self.session.sweep()
+            else:
+                self._write(runner, recipes, order)
             window = runner.call(order, keep=keep, timeout=min(120.0, self.session.left))
             if counted:
                 group.times.setdefault(name, []).append(window.nanoseconds / 1000 / group.block)
@@ -220,29 +218,26 @@ class Timer:
     def _prepared(self, group: Group, runner: Runner) -> list[int]:
         """New content for a window that is not counted; where it lies."""
         recipes = [self.session.contents.new() for _ in range(group.block)]
-        self.session.contents.stage(recipes)
         order = runner.places.draw(group.block)
-        self._prepare(runner, recipes, order, 1, poisoned=False)
+        self._lay(runner, recipes, order)
+        if group.laid_once:
+            self.session.sweep()
         return order
 
     def _small(self, runner: Runner) -> bool:
         return runner.problem.output_bytes <= POISON_WHOLE
 
-    def _prepare(self, runner: Runner, recipes: Sequence[Recipe], order: list[int], keep: int, poisoned: bool) -> None:
-        """All that happens to a runner while it stands still before a window."""
-        if poisoned:
-            for window in list(runner.alive)[: max(0, len(runner.alive) - keep)]:
-                runner.poison(window, self.poison)
-        for recipe, place in zip(recipes, order, strict=bool(recipes)):
+    def _poison(self, runner: Runner, keep: int) -> None:
+        """Spoil the outputs that the next window gives back."""
+        for window in list(runner.alive)[: max(0, len(runner.alive) - keep)]:
+            runner.poison(window, self.poison)
+
+    def _write(self, runner: Runner, recipes: Sequence[Recipe], order: Sequence[int]) -> None:
+        for recipe, place in zip(recipes, order, strict=True):
             self.session.contents.write(recipe, runner.arena, runner.place(place))
 
-    def _lay(self, group: Group, recipes: list[Recipe], order: list[int]) -> None:
-        """Make the round's contents ready, or put them where all of the group will read them."""
-        if not group.laid_once:
-            self.session.contents.stage(recipes)
-            return
-        some = next(iter(group.runners.values()))
-        self.session.contents.lay(recipes, some.arena, [some.place(index) for index in order])
+    def _lay(self, runner: Runner, recipes: Sequence[Recipe], order: Sequence[int]) -> None:
+        self.session.contents.lay(recipes, runner.arena, [runner.place(place) for place in order])
 
     def _take_samples(self, runner: Runner, window: Window, call: int) -> list[Sample]:
         """A few pages of one call's outputs; read from every runner, so that caches are treated alike."""
