@@ -258,7 +258,7 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
         for begin in starts if (index + found.coin) % 2 else reversed(starts):
             begin()
         session.spend("starting runners", started)
-        yield Group(runners, found.block, large)
+        yield Group(runners, found.block, laid_once=large)
     finally:
         for runner in runners.values():
             session.end(runner)

@@ -58,7 +58,6 @@ class Group:
 
     runners: dict[str, Runner]
     block: int
-    laid_once: bool = False  # a window's inputs, for all runners: see `spills`
     times: dict[str, list[float]] = field(default_factory=dict)
     kept: dict[str, list[Kept]] = field(default_factory=dict)
     least_cpu: dict[str, float] = field(default_factory=dict)  # seconds a call of the called thread's, the fewest
@@ -67,6 +66,7 @@ class Group:
     seen_ahead: list[str] = field(default_factory=list)  # what was seen in those in which inputs were read too early
     others: float = 0.0  # share of the machine's CPU time that other programs took meanwhile
     watch: Watch | None = None  # has a window called that is watched, not counted
+    laid_once: bool = False  # a window's inputs, for all runners: see `spills`
 
     @property
     def rounds(self) -> int:
