@@ -74,7 +74,7 @@ def test_a_second_group_lies_in_the_same_memory_and_another_size_in_its_own(sess
     ],
 )
 def test_a_judgement_of_large_inputs(name: str, verdict: str, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing, "last_cache_bytes", lambda: 4096)
+    monkeypatch.setattr(timing, "cache_bytes_in_all", lambda: 4096)
     (entry,) = entries((name,))
     found = judge(entry.problem_source, entry.source)
     assert found.verdict.value == verdict, f"{found.detail} {found.rejections}"

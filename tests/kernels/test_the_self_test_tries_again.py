@@ -42,7 +42,8 @@ def test_what_is_not_as_expected_beside_others_is_tried_again_alone(
     assert by_name["zeros"].as_expected and by_name["zeros"].at_first == "the verdict should be incorrect"
     assert not by_name["uninitialised"].as_expected and by_name["uninitialised"].at_first
     assert by_name["a_plausible_constant"].at_first == "" and by_name["a_plausible_constant"].seconds == 1
-    assert by_name["zeros"].seconds == 2
+    assert by_name["zeros"].seconds == 4, "a dishonest one three times alone"
+    assert by_name["uninitialised"].seconds == 2, "once alone, and not as expected again"
     assert [done for done, _, _ in news] == [1, 2, 3, 3, 3]
     text = described(found, 5.0)
     assert "As expected only when tried again, alone" in text

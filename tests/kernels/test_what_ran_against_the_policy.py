@@ -11,7 +11,7 @@ import pytest
 
 from apps.kernels.evaluation import Policy
 from apps.kernels.judge.borrowed import _libraries, borrowed
-from apps.kernels.judge.policy import Caller, Evidence, classify, is_open, judge_evidence
+from apps.kernels.judge.policy import Caller, Evidence, classify, is_undecided, judge_evidence
 from apps.kernels.judge.products import Learned, allowed, learned_from, pages
 
 WORK = "/tmp"
@@ -127,9 +127,11 @@ def test_a_library_under_another_name_is_told_by_its_code(tmp_path: Path, monkey
 
 
 def test_too_few_samples_to_be_sure_ask_for_more() -> None:
-    assert is_open(evidence(own=92, torch=22))  # a fifth, a twelfth surely
-    assert not is_open(evidence(own=920, torch=220)), "surely too much"
-    assert not is_open(evidence(own=105, torch=9)), "less than a tenth as it seems"
-    assert not is_open(evidence(own=92, torch=22, products=15)), "what products may do is no part of it"
-    assert not is_open(evidence(calls=100_000, own=92, torch=22)), "no more than overheads may take"
-    assert not is_open(evidence(own=20, torch=5)), "who shows nothing in ten seconds is left alone"
+    assert is_undecided(evidence(own=92, torch=22))  # a fifth, a twelfth surely
+    assert not is_undecided(evidence(own=920, torch=220)), "surely too much"
+    called = replace(evidence(own=285, torch=9), caller=Caller(20, 9))
+    assert is_undecided(called), "the called thread seems to wait for a library, whatever others do beside it"
+    assert not is_undecided(evidence(own=105, torch=9)), "less than a tenth as it seems"
+    assert not is_undecided(evidence(own=92, torch=22, products=15)), "what products may do is no part of it"
+    assert not is_undecided(evidence(calls=100_000, own=92, torch=22)), "no more than overheads may take"
+    assert not is_undecided(evidence(own=20, torch=5)), "who shows nothing in ten seconds is left alone"

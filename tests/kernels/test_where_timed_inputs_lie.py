@@ -9,10 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 
+import pytest
+
+from apps.kernels.host.processor import Processor
 from apps.kernels.jail import freeze as ice
 from apps.kernels.jail.placing import awake_apart, that_worked
-from apps.kernels.judge.memory import ALIGNMENT, PAGE, TensorSpec, contiguous_stride, flush, scattered
+from apps.kernels.judge import timing
+from apps.kernels.judge.memory import ALIGNMENT, PAGE, Sweep, TensorSpec, contiguous_stride, flush, scattered
 from apps.kernels.judge.timing import WAYS, regions_of, ways_of
+from apps.kernels.judge.windows import Output
+from apps.kernels.machine import Cache
 
 
 def spec(*shape: int) -> TensorSpec:
@@ -116,3 +122,36 @@ def test_a_thread_that_chose_its_processors_keeps_them() -> None:
 def test_who_did_nothing_in_the_last_window_is_not_placed() -> None:
     assert that_worked(7, {7: 1000, 9: 900, 8: 950, 10: 20}) == [7, 8, 9]
     assert that_worked(7, {}) == [7]
+
+
+@pytest.mark.parametrize(
+    ("caches", "cores", "in_all"),
+    [
+        ([(1, 32, 1), (2, 512, 1), (3, 16384, 2)], 2, 2 * 32 + 2 * 512 + 16384),
+        ([(1, 32, 2), (2, 1024, 2), (3, 32768, 16)], 64, 0),  # several last caches: who is called may find another's
+        ([], 4, 0),
+    ],
+)
+def test_inputs_are_laid_once_where_one_last_cache_serves_all(
+    caches: list[tuple[int, int, int]], cores: int, in_all: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = Processor("of a test", cores, 256, tuple(Cache(level, size, shared) for level, size, shared in caches))
+    monkeypatch.setattr(timing, "processor", lambda: here)
+    assert timing.cache_bytes_in_all() == in_all
+
+
+def test_a_sweep_leaves_the_judge_where_it_may_run() -> None:
+    ours = os.sched_getaffinity(0)
+    sweep = Sweep((Cache(2, 4096, 1), Cache(3, 65536, 2)))
+    sweep()
+    assert os.sched_getaffinity(0) == ours
+    sweep.close()
+
+
+def test_pages_of_an_output_lie_within_it_at_the_same_places_each_time() -> None:
+    output = Output(1000, spec(33, 77))
+    pages = output.pages([0.0, 0.5, 0.999999])
+    assert pages == output.pages([0.0, 0.5, 0.999999])
+    assert pages[0] == (0, PAGE) and all(at % 4 == 0 and at + size <= output.spec.bytes for at, size in pages)
+    assert Output(0, spec(0, 4)).pages([0.5]) == []
+    assert Output(0, spec(2, 4)).pages([0.9]) == [(0, 32)]

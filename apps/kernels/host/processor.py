@@ -111,12 +111,6 @@ def data_caches(root: Path = ROOT) -> tuple[Cache, ...]:
     return tuple(sorted(caches, key=lambda cache: cache.level))
 
 
-def last_cache_bytes() -> int:
-    """Bytes of one instance of the last cache before memory; 0 where the kernel lists none."""
-    caches = processor().caches
-    return caches[-1].bytes if caches else 0
-
-
 def processor_list(text: str) -> Iterator[int]:
     """The numbers in the kernel's list notation, such as `0-3,8`."""
     for part in filter(None, text.split(",")):

@@ -40,7 +40,7 @@ def freeze(pid: int) -> int:
         if all(state in STOPPED for state in states) and _are_off_the_processors(pid):
             return first or time.perf_counter_ns()
         if time.monotonic() > deadline:
-            raise NotFrozen(f"a thread stays in state {states}")
+            raise NotFrozen(f"it does not stand still: its threads are in states {states}")
         time.sleep(LOOK_SECONDS)  # leaves the core to the thread that has yet to stop
 
 
@@ -157,12 +157,14 @@ def turns(pid: int) -> dict[int, Turns]:
 def since(before: Mapping[int, Turns], now: Mapping[int, Turns]) -> str:
     """What threads have had since, in words; empty where nothing has changed."""
     never = Turns(0, 0)
-    had = {thread: (before.get(thread, never), now.get(thread, never)) for thread in sorted({*before, *now})}
-    return "; ".join(
-        f"thread {thread}: {(new.ran - old.ran) / 1000:.0f} µs in {new.times - old.times} turns"
-        for thread, (old, new) in had.items()
-        if old != new
-    )
+    changed = [thread for thread in sorted({*before, *now}) if before.get(thread) != now.get(thread)]
+    return "; ".join(_had(thread, before.get(thread, never), now.get(thread)) for thread in changed)
+
+
+def _had(thread: int, before: Turns, now: Turns | None) -> str:
+    if now is None:
+        return f"thread {thread} has ended"
+    return f"thread {thread}: {(now.ran - before.ran) / 1000:.0f} µs in {now.times - before.times} turns"
 
 
 def children(pid: int) -> tuple[int, ...]:

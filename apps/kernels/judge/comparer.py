@@ -94,7 +94,7 @@ class Comparer:
         return _summary(said["outputs"])
 
     def mix(self, orders: Sequence[MixOrder]) -> None:
-        """Write mixtures of two sets of inputs each into the bank."""
+        """Write mixtures of two sets of inputs each into the bank, or into the arena that was lent."""
         specs = [[spec.bytes, spec.dtype] for spec in self.oracle.problem.inputs]
         plain = [[list(o.base), list(o.donor), list(o.into), o.seed, o.alike, o.lent] for o in orders]
         self._ask({"mix": plain, "specs": specs})
@@ -143,7 +143,9 @@ class Comparer:
             return self.jailed.ask(message, COMPARE_SECONDS)
         except (ChannelBroken, ChannelTimeout):
             ended = self.jailed.wait(5)
-            raise HostCannotJudge(f"comparing outputs failed: it {ended.words}\n{self.jailed.output[-800:]}") from None
+            raise HostCannotJudge(
+                f"the judge's own array work failed: it {ended.words}\n{self.jailed.output[-800:]}"
+            ) from None
 
 
 def _summary(outputs: list[Plain]) -> Comparison:

@@ -105,7 +105,7 @@ class Contents:
 
     def lay(self, recipes: Sequence[Recipe], arena: SharedMemory, rows: Sequence[tuple[Place, ...]]) -> None:
         """Mix or draw these and put each where runners will read it, without a copy where the mixer has lent the arena."""
-        if self.mixing and self.mixer.has_lent(arena):
+        if self.mixer.has_lent(arena) and all(recipe.seed is not None and not recipe.drawn for recipe in recipes):
             ordered = zip(recipes, rows, strict=True)
             self.mixer.mix([self._order(recipe, [place.at for place in row], lent=True) for recipe, row in ordered])
             return

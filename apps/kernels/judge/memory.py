@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.kernels.jail.syscalls import same_bytes
+from apps.kernels.machine import Cache
 from apps.kernels.plain import Plain
 
 _random = secrets.SystemRandom()
@@ -52,6 +53,10 @@ class SharedMemory:
         self.map = mmap.mmap(self.fd, self.size)
         self.view = memoryview(self.map)
         self._address = None
+
+    def clear(self) -> None:
+        """Leave nothing but zeros in it."""
+        ctypes.memset(self.pointer(0), 0, self.size)
 
     def seal(self) -> None:
         """From now on nobody else can map it writable or change its size (Linux 5.1; before, the mapping is trusted).
@@ -203,14 +208,27 @@ class Arena:
 
 
 class Sweep:
-    """Memory that is read to leave a cache of `cache_bytes` alike, whatever went through it before."""
+    """Memory that is read to leave these caches alike, whatever went through them before: twice as much as each of them holds.
 
-    def __init__(self, cache_bytes: int) -> None:
-        self._memory = SharedMemory("sweep", 2 * cache_bytes)
+    The last one is taken to serve all processors that the judge may run on; the one before is swept on each of them.
+    """
+
+    def __init__(self, caches: Sequence[Cache]) -> None:
+        self._own, self._last = (caches[-2].bytes if len(caches) > 1 else 0), caches[-1].bytes
+        self._memory = SharedMemory("sweep", 2 * max(self._own, self._last))
 
     def __call__(self) -> None:
-        """Read all of it."""
-        half = self._memory.size // 2
+        """Read it."""
+        processors = os.sched_getaffinity(0)
+        try:
+            for one in processors:
+                os.sched_setaffinity(0, {one})
+                self._read(self._own)
+        finally:
+            os.sched_setaffinity(0, processors)
+        self._read(self._last)
+
+    def _read(self, half: int) -> None:
         same_bytes(self._memory.pointer(0), self._memory.pointer(half), half)
 
     def close(self) -> None:

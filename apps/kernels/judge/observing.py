@@ -8,7 +8,6 @@ from apps.kernels.jail import freeze as ice
 from apps.kernels.judge.artefacts import Compilation
 from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.session import Session
-from apps.kernels.judge.timing import spills
 
 OUTPUTS_HELD = 256 << 20  # bytes of outputs that one window's calls may hold at once
 
@@ -16,10 +15,11 @@ OUTPUTS_HELD = 256 << 20  # bytes of outputs that one window's calls may hold at
 class Observed:
     """The candidate under observation. It is called exactly as a timed one is."""
 
-    def __init__(self, session: Session, runner: Runner, block: int) -> None:
+    def __init__(self, session: Session, runner: Runner, block: int, *, swept: bool = False) -> None:
         self.session = session
         self.runner = runner
         self.block = block
+        self.swept = swept  # whether timed calls find the caches swept
 
     @property
     def pid(self) -> int:
@@ -42,7 +42,7 @@ class Observed:
         """One window on new content, as in the timing; its runner counts calls and seconds."""
         order = self.runner.places.draw(self.block)
         self._write(order)
-        if spills(self.session, self.block):
+        if self.swept:
             self.session.sweep()
         self.runner.call(order, keep=1, timeout=min(120.0, self.session.left))
 

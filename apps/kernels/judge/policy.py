@@ -172,9 +172,13 @@ def judge_evidence(evidence: Evidence, policy: Policy) -> list[Rejection]:
     return found
 
 
-def is_open(evidence: Evidence) -> bool:
+def is_undecided(evidence: Evidence) -> bool:
     """Whether more samples should be taken: a library seems to have too large a share, but so few can't say it surely."""
-    seems = evidence.foreign > SHARE * evidence.total
+    seems = (
+        evidence.foreign > SHARE * evidence.total
+        or evidence.foreign * evidence.seconds_a_sample > SHARE_OF_CALL * evidence.seconds > 0
+        or evidence.caller.foreign > SHARE_OF_CALLER * evidence.caller.total
+    )
     return evidence.total >= ENOUGH and seems and _exceeds_overheads(evidence) and not _surely_too_much(evidence)
 
 

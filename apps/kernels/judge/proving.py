@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from contextlib import closing
 from dataclasses import dataclass
 
 from apps.kernels.evaluation import Evaluation, EvaluationRequest, Time, Timing, Verdict
@@ -19,7 +20,7 @@ from apps.kernels.judge.runner import Options
 from apps.kernels.judge.seen import timed_calls
 from apps.kernels.judge.session import Opened, Session
 from apps.kernels.judge.strength import strength_of
-from apps.kernels.judge.timing import Group, Timer, block_size, regions_of, ways_of
+from apps.kernels.judge.timing import Group, Timer, block_size, regions_of, spills, ways_of
 from apps.kernels.judge.what_ran import judge_what_ran
 from apps.kernels.machine import HostReport
 from apps.kernels.problem import BadProblem, read_problem
@@ -90,19 +91,19 @@ def _calls_like_timed_ones(session: Session, findings: Findings, seconds: float,
         ways=ways_of(block),
         warm_seconds=WARM_SECONDS,
     )
-    runner = session.runner(options)
-    timer = Timer(session)
-    try:
-        group = Group({"candidate": runner}, block)
-        timer.settle(group)
-        with timed_calls(group, findings.seen, full=session.full):
-            timer.rounds(group, CALLS // block, CHECKED_WHOLE)
-        timer.check(group, CHECKED_PAGES)
-        middle = statistics.median(group.times["candidate"]) / 1000
-        findings.timing = Timing(candidate=Time(middle, (min(group.times["candidate"]) / 1000, middle)))
-        session.spend("calls like timed ones", started)
-        ruling.judge_floor(session, findings, host)
-        judge_what_ran(session, findings, Observed(session, runner, block))
-    finally:
-        timer.close()
-        session.end(runner)
+    large = spills(session)
+    with closing(session.timed_arena(options, lent=large)) as arena, closing(Timer(session)) as timer:
+        runner = session.runner(options, arena=arena)
+        try:
+            group = Group({"candidate": runner}, block, laid_once=large)
+            timer.settle(group)
+            with timed_calls(group, findings.seen, full=session.full):
+                timer.rounds(group, CALLS // block, CHECKED_WHOLE)
+            timer.check(group, CHECKED_PAGES)
+            middle = statistics.median(group.times["candidate"]) / 1000
+            findings.timing = Timing(candidate=Time(middle, (min(group.times["candidate"]) / 1000, middle)))
+            session.spend("calls like timed ones", started)
+            ruling.judge_floor(session, findings, host)
+            judge_what_ran(session, findings, Observed(session, runner, block, swept=large))
+        finally:
+            session.end(runner)

@@ -114,7 +114,7 @@ def race(
     def then(last: Group) -> None:
         findings.timing = summarise(found, noise, full=session.full)
         _learn_noise(findings.timing, found)
-        watch(Observed(session, last.runners["candidate"], found.block))
+        watch(Observed(session, last.runners["candidate"], found.block, swept=last.laid_once))
 
     try:
         found.empty_us = empty_window(session)
@@ -237,7 +237,7 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
         "", regions=regions_of(found.block), ways=ways_of(found.block), warm_seconds=WARM_SECONDS, seed=seed
     )
     runners: dict[str, Runner] = {}
-    large = spills(session, found.block)
+    large = spills(session)
     arena = session.timed_arena(timed, lent=large)
 
     def start(name: str, role: str, source: str) -> None:

@@ -35,7 +35,6 @@ ENTRY = struct.Struct("<QI")
 POISON_BYTE = 0x7F  # 3.4e38 as float32: no tolerance takes it for an answer
 PERTURB = POISON_BYTE ^ 0xFF  # glibc fills new memory with the complement
 BUILD_SECONDS = 240.0
-SAMPLE_BYTES = 4096
 SECOND_ANSWER_SECONDS = 1.0  # that the rest of a window may take where something spoke before its end
 COMPILES = "torch compiles"  # the one rule that is seen broken inside, `inside.closed`
 ABORTED = 6  # the exit code that `inside.aborts` makes of SIGABRT
@@ -460,20 +459,18 @@ class Runner:
         if got != size:
             raise CandidateFailed("incorrect", "its output's memory ends before its shape does")
 
-    def poison(self, window: Window, scratch: SharedMemory) -> None:
-        """Fill a window's outputs with what nobody takes for an answer, before their memory is given back."""
+    def poison(self, window: Window, scratch: SharedMemory, spots: Sequence[float] | None = None) -> None:
+        """Fill a window's outputs, or pages of them at `spots`, with what nobody takes for an answer: they are about to go."""
         if self.problem.returns_view:
             return
-        for outputs in window.outputs:
-            for output in outputs:
-                done = 0
-                while done < output.spec.bytes:
-                    part = min(output.spec.bytes - done, scratch.size)
-                    try:
-                        write_memory(self.jailed.pid, output.address + done, scratch.pointer(0), part)
-                    except OSError:
-                        return  # read-only memory; the next check of its content decides
-                    done += part
+        for output in (output for outputs in window.outputs for output in outputs):
+            whole = range(0, output.spec.bytes, scratch.size)
+            parts = [(at, min(scratch.size, output.spec.bytes - at)) for at in whole]
+            for at, size in parts if spots is None else output.pages(spots):
+                try:
+                    write_memory(self.jailed.pid, output.address + at, scratch.pointer(0), size)
+                except OSError:
+                    return  # read-only memory; the next check of its content decides
         window.samples.clear()
 
     def place(self, index: int) -> tuple[Place, ...]:

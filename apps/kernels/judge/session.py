@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from apps.kernels.evaluation import EvaluationRequest, Progress, Tier
-from apps.kernels.host.processor import last_cache_bytes
+from apps.kernels.host.processor import processor
 from apps.kernels.jail import Limits, Zygote
 from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.comparer import Comparer
@@ -164,11 +164,14 @@ class Session:
     def timed_arena(self, options: Options, *, lent: bool) -> Arena:
         """Memory for the inputs of a timed group; where `lent`, the comparer's, which mixes into it without a copy."""
         places = options.places(self.oracle.problem.inputs)
-        return Arena(places, self.comparer.lend(places.bytes) if lent and self.contents.mixing else None)
+        memory = self.comparer.lend(places.bytes) if lent and self.contents.mixing else None
+        if memory:
+            memory.clear()  # of what the group before was called on
+        return Arena(places, memory)
 
     def sweep(self) -> None:
-        """Fill the last cache with what is nobody's."""
-        self._sweep = self._sweep or Sweep(last_cache_bytes())
+        """Fill the caches with what is nobody's."""
+        self._sweep = self._sweep or Sweep(processor().caches)
         self._sweep()
 
     def _built_before(self, options: Options) -> Artefacts:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from apps.kernels.evaluation import Samples
-from apps.kernels.host.processor import last_cache_bytes
+from apps.kernels.host.processor import processor
 from apps.kernels.judge import ahead, statistics
 from apps.kernels.judge.comparer import Copy
 from apps.kernels.judge.content import Recipe
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.memory import SharedMemory
-from apps.kernels.judge.runner import POISON_BYTE, SAMPLE_BYTES, Runner
+from apps.kernels.judge.runner import POISON_BYTE, Runner
 from apps.kernels.judge.session import Session
 from apps.kernels.judge.windows import Sample, Window
 
@@ -37,9 +37,9 @@ LOOKS_AHEAD, LOOKS_AT_ONCE = 6, 3  # windows of a group that are stopped in thei
 WATCHED, WATCHED_IN_FULL = 16, 4  # windows of one go of rounds, where what runs is seen by stopping it
 WATCHED_AT_ONCE = 2
 POISON_WHOLE = 8 << 20  # larger outputs are poisoned on a secret share of windows only
-POISONED_SHARE = 0.125
+POISONED_SHARE = 0.125  # of the rounds in which nothing is kept whole; a few secret pages are poisoned in each
 CHECKING_SECONDS = 0.25  # of a group: who leaves out a call in thirty is caught by the number of those that are checked
-LARGER_THAN_CACHE = 2
+LARGER_THAN_CACHES = 3  # times as large must inputs be to be laid once: what a sweep might miss is then a small part
 CHECK_SLOT = 2  # raw memory: slots from here on hold copies for later checks
 
 
@@ -99,13 +99,22 @@ def block_size(session: Session, call_seconds: float) -> int:
     return max(1, min(wanted, largest, ARENA_BYTES // per_call))
 
 
-def spills(session: Session, block: int) -> bool:
-    """Whether the inputs of one window are far larger than the last cache. False where the kernel lists none.
+def spills(session: Session) -> bool:
+    """Whether the inputs of a call are far larger than all caches, whose last one serves every processor.
 
-    They are then laid once for all who are called on them, and before each call the cache is swept: every call finds it alike,
-    and the time that writing them anew for each would take goes into more rounds.
+    They are then laid once for all who are called on them, and before each call the caches are swept: every call finds them
+    alike, and the time that writing the inputs anew for each would take goes into more rounds. Where there are several last
+    caches, and one who is called might find in another what the one before has left there, that is not done.
     """
-    return 0 < LARGER_THAN_CACHE * last_cache_bytes() <= block * session.oracle.problem.input_bytes
+    return 0 < LARGER_THAN_CACHES * cache_bytes_in_all() <= session.oracle.problem.input_bytes
+
+
+def cache_bytes_in_all() -> int:
+    """Bytes of all data caches of the processors in use; 0 where the kernel lists none, or several last ones."""
+    here = processor()
+    if not here.caches or here.caches[-1].shared_by < here.cores:
+        return 0
+    return sum(cache.bytes * -(-here.cores // cache.shared_by) for cache in here.caches)
 
 
 def regions_of(block: int) -> int:
@@ -166,11 +175,11 @@ class Timer:
         else:
             self.session.contents.stage(recipes)
         keep = 2 if _random.random() < 0.2 else 1
-        poisoned = self._small(some) or _random.random() < POISONED_SHARE
+        everything = self._small(some) or bool(whole) or _random.random() < POISONED_SHARE
+        spots = [_random.random() for _ in range(PAGES_KEPT)]
         for name in names:
             runner = group.runners[name]
-            if poisoned:
-                self._poison(runner, keep)
+            self._poison(runner, keep, None if everything else spots)
             if group.laid_once:
                 self.session.sweep()
             else:
@@ -181,7 +190,7 @@ class Timer:
                 seconds = window.cpu_nanoseconds / 1e9 / group.block
                 group.least_cpu[name] = min(seconds, group.least_cpu.get(name, seconds))
             chosen = _random.randrange(group.block)
-            window.samples = self._take_samples(runner, window, chosen)
+            window.samples = self._take_samples(runner, window, chosen, spots)
             if name in checked and counted:
                 self._keep(group, name, window, recipes[chosen], chosen, whole=name in whole)
 
@@ -227,10 +236,10 @@ class Timer:
     def _small(self, runner: Runner) -> bool:
         return runner.problem.output_bytes <= POISON_WHOLE
 
-    def _poison(self, runner: Runner, keep: int) -> None:
-        """Spoil the outputs that the next window gives back."""
+    def _poison(self, runner: Runner, keep: int, spots: Sequence[float] | None) -> None:
+        """Spoil the outputs that the next window gives back, or of each the pages at `spots`: new ones will lie there."""
         for window in list(runner.alive)[: max(0, len(runner.alive) - keep)]:
-            runner.poison(window, self.poison)
+            runner.poison(window, self.poison, spots)
 
     def _write(self, runner: Runner, recipes: Sequence[Recipe], order: Sequence[int]) -> None:
         for recipe, place in zip(recipes, order, strict=True):
@@ -239,16 +248,11 @@ class Timer:
     def _lay(self, runner: Runner, recipes: Sequence[Recipe], order: Sequence[int]) -> None:
         self.session.contents.lay(recipes, runner.arena, [runner.place(place) for place in order])
 
-    def _take_samples(self, runner: Runner, window: Window, call: int) -> list[Sample]:
+    def _take_samples(self, runner: Runner, window: Window, call: int, spots: Sequence[float]) -> list[Sample]:
         """A few pages of one call's outputs; read from every runner, so that caches are treated alike."""
         samples = []
         for index, output in enumerate(window.outputs[call]):
-            for _ in range(PAGES_KEPT):
-                size = min(SAMPLE_BYTES, output.spec.bytes)
-                if size == 0:
-                    continue
-                offset = _random.randrange(0, output.spec.bytes - size + 1)
-                offset -= offset % output.spec.item
+            for offset, size in output.pages(spots):
                 samples.append(Sample(call, index, offset, runner.read(output, offset, size)))
         return samples
 

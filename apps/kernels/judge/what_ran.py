@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from apps.kernels.evaluation import Policy, Rejection
@@ -23,7 +24,7 @@ from apps.kernels.profile.sampling import NoSampling, sampled
 SAMPLED_SECONDS = 0.15  # of windows in one go; a sample a millisecond and thread
 PATIENCE_SECONDS, MOST_SECONDS = 4.0, 10.0  # for enough samples; for as many as something can be told by
 ENOUGH_SAMPLES = 120
-DOUBT_SECONDS = 10.0  # that more samples are taken for, at most, where so many leave it open
+DOUBT_SECONDS, MORE_SAMPLES = 10.0, 4  # where those leave it open: so many times as many, or for so long
 STOPPED_TIMES = 5.0  # as long may overheads seem to take where a process is stopped to look at it: that disturbs it
 USUAL_WINDOW_US = 90.0  # of a model that does nothing, on a quiet machine
 
@@ -98,14 +99,14 @@ class _Sampling:
         self._cpu_seconds, self._started = ice.cpu_seconds(observed.pid), time.monotonic()
 
     @property
-    def patience(self) -> float:
+    def elapsed(self) -> float:
         """Seconds that it has taken so far."""
         return time.monotonic() - self._started
 
     @property
     def is_enough(self) -> bool:
         """Whether there are samples enough, or no patience is left."""
-        return _enough(self.seen, self.patience) or self.patience > MOST_SECONDS
+        return _enough(self.seen, self.elapsed) or self.elapsed > MOST_SECONDS
 
     def more(self) -> None:
         """One go of windows. Raises `NoSampling`."""
@@ -123,14 +124,20 @@ class _Sampling:
 def _beyond_doubt(
     session: Session, findings: Findings, sampling: _Sampling, learned: products.Learned
 ) -> policy.Evidence:
-    """What it shows; where a library seems to compute and too few samples say so, there are more of them."""
-    started = time.monotonic()
+    """What it shows; where a library seems to compute and too few samples say so, there are four times as many.
+
+    They are looked at once, when all are there: who looks after each few has more chances to be wrong.
+    """
     evidence = _evidence(findings, [sampling.seen], learned)
-    while policy.is_open(evidence) and time.monotonic() - started < DOUBT_SECONDS:
-        sampling.more()
-        evidence = _evidence(findings, [sampling.seen], learned)
+    if not policy.is_undecided(evidence):
+        return evidence
+    started, wanted = time.monotonic(), MORE_SAMPLES * evidence.total
+    until = started + min(DOUBT_SECONDS, session.left / 4)
+    with suppress(NoSampling):
+        while time.monotonic() < until and sum(sampling.seen.kinds(sampling.seen.addresses).values()) < wanted:
+            sampling.more()
     session.spend("policy", started)
-    return evidence
+    return _evidence(findings, [sampling.seen], learned)
 
 
 def _evidence(findings: Findings, seen: Sequence[Seen], learned: products.Learned) -> policy.Evidence:

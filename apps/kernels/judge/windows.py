@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from apps.kernels.judge.memory import TensorSpec
+
+SAMPLE_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,12 @@ class Output:
     def end(self) -> int:
         """One past its last byte."""
         return self.address + self.spec.bytes
+
+    def pages(self, spots: Sequence[float]) -> list[tuple[int, int]]:
+        """Offset and size of as much as a page at each of these places, 0 (its beginning) to 1; nothing of an empty one."""
+        size = min(SAMPLE_BYTES, self.spec.bytes)
+        offsets = [int(spot * (self.spec.bytes - size)) for spot in spots] if size else []
+        return [(offset - offset % self.spec.item, size) for offset in offsets]
 
 
 @dataclass(frozen=True)
