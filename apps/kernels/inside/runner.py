@@ -127,7 +127,7 @@ def _load_state(channel: Channel, model: Any, payload: Plain) -> Plain:
 
 
 def _inputs(channel: Channel, payload: Plain) -> list[tuple[Any, ...]]:
-    """The arguments of each placement, laid over pages that only the judge can write."""
+    """The arguments of each placement, laid over pages that no runner can write."""
     placements = []
     regions: dict[tuple[int, int], Any] = {}
     for placement in payload["placements"]:

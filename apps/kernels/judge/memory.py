@@ -188,7 +188,7 @@ class Places:
 
 
 class Arena:
-    """The memory in which inputs lie, and the places in it. Only the judge writes there; one runner or several read.
+    """The memory in which inputs lie, and the places in it. Judge and comparer write there; one runner or several read.
 
     The runners of a timed group share one: each call's inputs then lie on the same pages of the machine's memory for all of
     them, and which pages a process was dealt is no part of what is compared. `lent` is sealed memory that outlives it.
