@@ -191,7 +191,8 @@ class Deep(nn.Module):
 
 def test_a_chain_of_any_length() -> None:
     model, x = Deep(), torch.randn(4, 48)
-    assert torch.allclose(built(model, (x,), WIDE)(x), model(x), atol=1e-5)
+    # 400 operations that each round numbers up to 4 by half a unit in the last place, fused here and not there.
+    assert torch.allclose(built(model, (x,), WIDE)(x), model(x), atol=400 * 2.0**-22)
 
 
 def test_it_leaves_nothing_in_the_directory_for_temporary_files(tmp_path: Path) -> None:
