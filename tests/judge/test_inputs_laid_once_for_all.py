@@ -1,4 +1,4 @@
-"""Inputs far larger than the last cache: laid once a round for all who are called on them, mixed straight to where they lie."""
+"""Inputs far larger than all caches: laid once a round for all who are called on them, mixed straight to where they lie."""
 
 from __future__ import annotations
 

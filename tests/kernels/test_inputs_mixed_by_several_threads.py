@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from apps.kernels.inside.comparer import BANK, EDGE, LENT, PATTERN, ROWS_TO_SHARE, Mixers, mix
+from apps.kernels.inside.comparer import EDGE, PATTERN, ROWS_TO_SHARE, Mixers, mix
 from apps.kernels.judge.memory import Arena, TensorSpec, contiguous_stride, scattered
 
 COUNT = PATTERN * (ROWS_TO_SHARE + 1) + 17
@@ -20,7 +20,7 @@ def _mixed(threads: int, *, alike: bool = False, lent: bool = False) -> torch.Te
         everything = torch.frombuffer(bank, dtype=torch.float32, count=3 * COUNT)
         everything.copy_(torch.randn(3 * COUNT, generator=torch.Generator().manual_seed(1)))
         order = {"mix": [[[0], [size], [2 * size], 5, alike, lent]], "specs": [[size, "float32"]]}
-        mix({BANK: bank, LENT: other}, order, Mixers(pool, threads))
+        mix(bank, other, order, Mixers(pool, threads))
         found = torch.frombuffer(other if lent else bank, dtype=torch.int32, count=3 * COUNT)
         result, base = found[2 * COUNT :].clone(), everything.view(torch.int32)[:COUNT].clone()
         del everything, found

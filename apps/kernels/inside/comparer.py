@@ -6,7 +6,6 @@ It sees raw bytes: the exact answer, torch's own answer, and what a candidate le
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -50,7 +49,7 @@ def main(channel: Channel, payload: Plain) -> None:
                 return
             if "mix" in message:
                 torch.set_num_threads(1)
-                channel.send(mix(memory, message, mixers))
+                channel.send(mix(memory[BANK], memory[LENT], message, mixers))
                 continue
             if "hold" in message:
                 channel.send({"held": len(memory[LENT])})
@@ -59,14 +58,13 @@ def main(channel: Channel, payload: Plain) -> None:
             channel.send(compare(memory[EXPECT], memory[RAW], message))
 
 
-def mix(memory: Mapped | Mapping[int, mmap.mmap], message: Plain, mixers: Mixers) -> Plain:
+def mix(bank: mmap.mmap, arena: mmap.mmap, message: Plain, mixers: Mixers) -> Plain:
     """Element by element from one of two sets of inputs, by a secret pattern that repeats after PATTERN elements.
 
     Floating-point numbers are thinned besides, but in a set that shall look like another. Large tensors are shared among
     `mixers`: threads that sleep when they are done, where torch's own would go on spinning into the window that follows.
     """
     for base, donor, into, seed, alike, lent in message["mix"]:
-        bank, result = memory[BANK], memory[LENT if lent else BANK]
         generator = torch.Generator().manual_seed(seed)
         pattern = torch.randint(0, ALIKE if alike else 2, (PATTERN,), generator=generator, dtype=torch.uint8) != 0
         for (size, dtype), one, two, out in zip(message["specs"], base, donor, into, strict=True):
@@ -76,7 +74,7 @@ def mix(memory: Mapped | Mapping[int, mmap.mmap], message: Plain, mixers: Mixers
             if count == 0:
                 continue
             first, second = (torch.frombuffer(bank, dtype=words, count=count, offset=at) for at in (one, two))
-            mixed = torch.frombuffer(result, dtype=words, count=count, offset=out)
+            mixed = torch.frombuffer(arena if lent else bank, dtype=words, count=count, offset=out)
             _mix_tensor((first, second, mixed), pattern, kept, mixers)
             if alike:
                 _keep_edges(first, mixed)

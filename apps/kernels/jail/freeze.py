@@ -51,11 +51,10 @@ def _are_off_the_processors(pid: int) -> bool:
     processor in between makes milliseconds of them. The kernel waits for it before it tells where a thread stands
     (task_current_syscall and wait_task_inactive in its sources); who may not ask believes the first word.
     """
-    with contextlib.suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - as below
-            with contextlib.suppress(OSError):
-                if _read(f"/proc/{pid}/task/{task}/syscall").startswith(b"running"):
-                    return False
+    for task in _tasks(pid):
+        with contextlib.suppress(OSError):
+            if _syscall(pid, task)[:1] == [b"running"]:
+                return False
     return True
 
 
@@ -92,9 +91,14 @@ def glance(pid: int) -> dict[int, int | None]:
 def _program_counter(pid: int, task: int) -> Iterator[int | None]:
     """Of a thread that stands still, from /proc/PID/task/TID/syscall (proc_pid_syscall(5)); nothing where it is gone."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        fields = _read(f"/proc/{pid}/task/{task}/syscall").split()
+        fields = _syscall(pid, task)
         if fields[0] != b"running":
             yield int(fields[-1], 16) if fields[0] == b"-1" else None
+
+
+def _syscall(pid: int, task: int) -> list[bytes]:
+    """What proc_pid_syscall(5) says of a thread: `running` alone while it is on a processor."""
+    return _read(f"/proc/{pid}/task/{task}/syscall").split()
 
 
 def thaw(pid: int) -> None:
@@ -109,12 +113,15 @@ def thread_states(pid: int) -> str:
 
 
 def _states(pid: int) -> list[tuple[int, str]]:
-    found = []
-    with contextlib.suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - read thousands of times a judgement
-            if state := _state(pid, int(task)):
-                found.append((int(task), state))
-    return found
+    return [(task, state) for task in _tasks(pid) if (state := _state(pid, task))]
+
+
+def _tasks(pid: int) -> list[int]:
+    """The numbers of its threads; none where it is gone."""
+    try:
+        return [int(task) for task in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208 - thousands of times a judgement
+    except OSError:
+        return []
 
 
 def _state(pid: int, task: int) -> str:
@@ -148,9 +155,9 @@ def turns(pid: int) -> dict[int, Turns]:
     """
     found = {}
     with contextlib.suppress(OSError, ValueError):
-        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - as above
+        for task in _tasks(pid):
             ran, _waited, times = map(int, _read(f"/proc/{pid}/task/{task}/schedstat").split())
-            found[int(task)] = Turns(ran, times)
+            found[task] = Turns(ran, times)
     return found
 
 
@@ -170,10 +177,9 @@ def _had(thread: int, before: Turns, now: Turns | None) -> str:
 def children(pid: int) -> tuple[int, ...]:
     """Processes that any thread of this one has started and not lost; orphans below it come back to it."""
     found: list[int] = []
-    with contextlib.suppress(OSError):
-        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
-            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
-                found += [int(child) for child in file.read().split()]
+    for task in _tasks(pid):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+            found += [int(child) for child in file.read().split()]
     return tuple(found)
 
 

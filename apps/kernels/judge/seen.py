@@ -41,6 +41,11 @@ class Seen:
         self.caller += counters.of_thread(pid)
         self.source = counters.source
 
+    @property
+    def total(self) -> int:
+        """How many of its samples say something: `kinds` of all of them."""
+        return sum(self.kinds(self.addresses).values())
+
     def kinds(self, addresses: Iterable[int]) -> dict[str, int]:
         """Samples by kind of object, OpenMP's own apart: threads that wait there spin, for however long they must wait."""
         kinds, _ = policy.gather(addresses, self.objects, self.work)

@@ -86,7 +86,7 @@ def _enough(seen: Seen, patience: float) -> bool:
     foreign, total = mine.get("torch", 0) + mine.get("other", 0), sum(mine.values())
     hidden = total < policy.ENOUGH_OF_CALLER and (patience < PATIENCE_SECONDS or 3 * foreign > total)
     wanted = ENOUGH_SAMPLES if patience < PATIENCE_SECONDS else policy.ENOUGH
-    return sum(seen.kinds(seen.addresses).values()) >= wanted and not hidden
+    return seen.total >= wanted and not hidden
 
 
 class _Sampling:
@@ -134,7 +134,7 @@ def _beyond_doubt(
     started, wanted = time.monotonic(), MORE_SAMPLES * evidence.total
     until = started + min(DOUBT_SECONDS, session.left / 4)
     with suppress(NoSampling):
-        while time.monotonic() < until and sum(sampling.seen.kinds(sampling.seen.addresses).values()) < wanted:
+        while time.monotonic() < until and sampling.seen.total < wanted:
             sampling.more()
     session.spend("policy", started)
     return _evidence(findings, [sampling.seen], learned)
