@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -75,18 +76,16 @@ template <class Sample> static Rate measure(double work, double budget, Sample s
   return result;
 }
 
-// Seconds from all threads being ready until all are done.
+// Seconds from the first thread's beginning until the last one's end. No one thread's clock would do: whoever wakes late
+// from the barrier begins when others have worked already, and what they did in that time would count for nothing.
 template <class Work> static double timed_region(int threads, Work work) {
-  double start = 0, stop = 0;
-#pragma omp parallel num_threads(threads)
+  double start = std::numeric_limits<double>::infinity(), stop = 0;
+#pragma omp parallel num_threads(threads) reduction(min : start) reduction(max : stop)
   {
     const int thread = omp_get_thread_num();
 #pragma omp barrier
-#pragma omp master
     start = now();
     work(thread);
-#pragma omp barrier
-#pragma omp master
     stop = now();
   }
   return stop - start;
