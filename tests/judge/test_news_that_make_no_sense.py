@@ -37,8 +37,6 @@ for fd in range(3, 40):
 @pytest.mark.parametrize(
     "news",
     [
-        {"stage": "warm", "seconds": "soon"},
-        {"stage": "warm", "seconds": {}},
         {"stage": "warm", "buffers": [1, 2]},
         {"stage": "warm", "keys": 7},
         {"stage": "constructed", "missing": 3},

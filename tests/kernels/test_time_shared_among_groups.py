@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.kernels.judge.racing import GROUPS, Race
+from apps.kernels.judge.race import GROUPS, Race
 from apps.kernels.judge.timing import Group
 
 

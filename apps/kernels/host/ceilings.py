@@ -160,12 +160,10 @@ def working_sets(here: Processor, memory_bytes: int = 0) -> tuple[int, ...]:
     l2 = caches.get(2, Cache(2, 1 << 20, 1))
     last = caches.get(3, Cache(3, max(32 << 20, 8 * l2.bytes), here.cores))
 
-    def all_of(cache: Cache) -> int:
-        return cache.bytes * max(1, here.cores // cache.shared_by)
-
-    sizes = {l1.bytes // 2, all_of(l1) // 2, l2.bytes // 2, all_of(l2) // 2}
-    sizes.update(all_of(last) // part for part in (4, 2, 1))
-    beyond = [all_of(last) * factor for factor in (2, 4, 8)]
+    whole = here.bytes_in_all(last)
+    sizes = {l1.bytes // 2, here.bytes_in_all(l1) // 2, l2.bytes // 2, here.bytes_in_all(l2) // 2}
+    sizes.update(whole // part for part in (4, 2, 1))
+    beyond = [whole * factor for factor in (2, 4, 8)]
     limit = memory_bytes // 8
     sizes.update(size for size in beyond if not limit or size <= limit)
     return tuple(sorted(sizes))

@@ -29,6 +29,10 @@ class Processor:
     vector_bits: int
     caches: tuple[Cache, ...]
 
+    def bytes_in_all(self, cache: Cache) -> int:
+        """Bytes of all caches of this kind that its cores have: as many as it takes to serve each of them."""
+        return cache.bytes * math.ceil(self.cores / cache.shared_by)
+
 
 @functools.cache
 def processor() -> Processor:

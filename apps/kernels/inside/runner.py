@@ -76,10 +76,8 @@ def main(channel: Channel, payload: Plain) -> None:
         laid = [inputs[first] for first in payload["firsts"]]  # the others share these ones' pages, not their places
         if payload["role"] == "compiled":
             model(*laid[0])  # this builds it
-        layouts, keys, seconds, alive = _warm_up(model, laid, float(payload["warm_seconds"]))
-        channel.send(
-            {"stage": "warm", "seconds": seconds, "buffers": _buffers(model, payload), "keys": keys, "guarded": guarded}
-        )
+        layouts, keys, alive = _warm_up(model, laid, float(payload["warm_seconds"]))
+        channel.send({"stage": "warm", "buffers": _buffers(model, payload), "keys": keys, "guarded": guarded})
         if payload.get("observe"):
             channel.send({"stage": "observed", **_observed(model, inputs)})
     except Exception as problem:
@@ -142,9 +140,9 @@ def _inputs(channel: Channel, payload: Plain) -> list[tuple[Any, ...]]:
     return placements
 
 
-def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple[Any, list[str], float, Alive]:
-    """Call the model for some time on throw-away inputs: its outputs' layouts, dictionaries' keys, seconds a call, and what
-    is still alive.
+def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple[Any, list[str], Alive]:
+    """Call the model for some time on throw-away inputs: its outputs' layouts, dictionaries' keys, and what is still
+    alive.
 
     Calls go in windows, and earlier windows' outputs stay alive, as they will when it is timed: the heap then has room for
     them on pages that have been touched. What an output leaves is too small for the next one, for which room to align is
@@ -152,7 +150,7 @@ def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple
     """
     layouts: dict[Any, int] = {}
     news: list[Plain] = []
-    calls, started = 1, time.perf_counter()
+    started = time.perf_counter()
     output = model(*inputs[0])
     _entries(output, layouts, news)
     keys = _keys(output)
@@ -165,8 +163,7 @@ def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple
             alive.popleft()
         alive.append([model(*arguments) for arguments in block])
         windows += 1
-        calls += len(block)
-    return (layouts, news), keys, (time.perf_counter() - started) / calls, alive
+    return (layouts, news), keys, alive
 
 
 def _empty_model(outputs: Plain, tree: Plain) -> Any:

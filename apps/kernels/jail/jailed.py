@@ -16,7 +16,7 @@ from types import TracebackType
 
 from apps.kernels.jail import freeze as ice
 from apps.kernels.jail.channel import Channel, ChannelBroken, ChannelTimeout
-from apps.kernels.jail.limits import Limits
+from apps.kernels.jail.limits import Limits, says_out_of_memory
 from apps.kernels.plain import Plain
 from apps.kernels.temporary import remove_tree
 
@@ -271,8 +271,7 @@ class Jailed:
             return {}
 
     def _looks_out_of_memory(self, code: Plain) -> bool:
-        words = ("can't allocate memory", "std::bad_alloc", "MemoryError", "Cannot allocate memory")
-        return code == 72 or any(word in self.output for word in words)
+        return code == 72 or says_out_of_memory(self.output)
 
     def close(self) -> None:
         """End it if it lives, and let go of everything that was its."""

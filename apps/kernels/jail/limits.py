@@ -8,6 +8,12 @@ from dataclasses import dataclass
 
 GIB = 1 << 30
 CPU_GRACE_SECONDS = 2
+OUT_OF_MEMORY = ("can't allocate memory", "std::bad_alloc", "MemoryError", "Cannot allocate memory")
+
+
+def says_out_of_memory(text: str) -> bool:
+    """Whether these are the words of a program (Python, torch, C++, a shell) that got no more memory."""
+    return any(words in text for words in OUT_OF_MEMORY)
 
 
 @dataclass(frozen=True)

@@ -104,16 +104,16 @@ def runner_for_checks(
 
 def _describe(session: Session, findings: Findings, runner: Runner) -> None:
     log = runner.jailed.output.strip()
-    findings.build = Build(round(runner.build_seconds, 4), readable(log[-8000:]))
-    findings.setup = Setup(round(runner.setup_seconds, 4), runner.setup_bytes)
-    findings.missing = runner.missing
-    if not runner.guarded:
+    news = runner.news
+    findings.build = Build(round(news.build_seconds, 4), readable(log[-8000:]))
+    findings.setup = Setup(round(news.setup_seconds, 4), news.setup_bytes)
+    findings.missing = news.missing
+    if not news.guarded:
         findings.environment["guard pages"] = "none around tensors: this torch's allocator is not laid out as expected"
-    findings.library_calls = policy.library_calls(runner.operators)
-    findings.operators, findings.allocated = runner.operators, runner.allocated
-    findings.products = runner.products
+    findings.library_calls = policy.library_calls(news.operators)
+    findings.operators, findings.allocated, findings.products = news.operators, news.allocated, news.products
     if not session.trusted:
-        findings.rejections += policy.judge_operators(runner.operators, session.request.policy)
+        findings.rejections += policy.judge_operators(news.operators, session.request.policy)
     runtimes = policy.openmp_runtimes(ice.mapped_objects(runner.jailed.pid))
     if len(runtimes) > 1:
         findings.rejections.append(
@@ -141,9 +141,9 @@ def _raise_if_failed(findings: Findings, runner: Runner) -> None:
     wrong = next((trial for trial in findings.trials if not trial.passed), None)
     if wrong is None:
         return
-    hint = ""
-    if runner.missing:
-        hint = f" (ModelNew has no parameters named {', '.join(runner.missing[:4])}, so it could not be given the reference's)"
+    hint, missing = "", runner.news.missing
+    if missing:
+        hint = f" (ModelNew has no parameters named {', '.join(missing[:4])}, so it could not be given the reference's)"
     raise CandidateFailed("incorrect", f"{wrong.name}: {wrong.detail}{hint}")
 
 

@@ -60,7 +60,7 @@ class Comparer:
         specs = tuple(output.spec for output in outputs)
         offsets = self._room(slot, [spec.bytes for spec in specs])
         for output, at in zip(outputs, offsets, strict=True):
-            runner.read_into(output, self.raw, at)
+            runner.memory.read_into(self.raw, at, output.address, output.spec.bytes)
         return Copy(slot, specs)
 
     def same(self, one: Copy, other: Copy) -> bool:

@@ -119,11 +119,11 @@ def _buffers_before(session: Session, runner: Runner) -> dict[str, int] | None:
     for item in problem.state:
         if item.name not in problem.updated:
             continue
-        if item.name not in runner.buffers:
+        if item.name not in runner.news.buffers:
             raise CandidateFailed("incorrect", f"it has no buffer {item.name}, which the reference updates")
         size = _size(item.shape, item.dtype)
         at = session.oracle.state_bytes + item.at
-        runner.read_raw(runner.buffers[item.name], session.oracle.state, at, size)
+        runner.memory.read_into(session.oracle.state, at, runner.news.buffers[item.name], size)
         places[item.name] = at
     return places
 
@@ -138,7 +138,7 @@ def _buffer_that_differs(session: Session, runner: Runner, places: dict[str, int
     for item in problem.state:
         if item.name in places:
             size = _size(item.shape, item.dtype)
-            mine = runner.read_address(runner.buffers[item.name], size)
+            mine = runner.memory.read_at(runner.news.buffers[item.name], size)
             theirs = bytes(state.view[places[item.name] : places[item.name] + size])
             if not close_enough(mine, theirs, item.dtype):
                 return item.name

@@ -73,6 +73,14 @@ class Group:
         """Counted rounds so far."""
         return len(next(iter(self.times.values()), []))
 
+    def log_ratios(self, over: str = "reference", under: str = "candidate") -> list[float]:
+        """Of each round: how many times as long as `under` did `over` take, as a logarithm."""
+        return statistics.log_ratios(self.times[over], self.times[under])
+
+    def estimate(self, over: str = "reference", under: str = "candidate") -> float:
+        """Their median: what this group says of the speed-up."""
+        return statistics.median(self.log_ratios(over, under))
+
     def samples(self, process: int) -> Samples:
         """Raw samples for the evaluation."""
 
@@ -114,7 +122,7 @@ def cache_bytes_in_all() -> int:
     here = processor()
     if not here.caches or here.caches[-1].shared_by < here.cores:
         return 0
-    return sum(cache.bytes * -(-here.cores // cache.shared_by) for cache in here.caches)
+    return sum(map(here.bytes_in_all, here.caches))
 
 
 def regions_of(block: int) -> int:
@@ -238,8 +246,10 @@ class Timer:
 
     def _poison(self, runner: Runner, keep: int, spots: Sequence[float] | None) -> None:
         """Spoil the outputs that the next window gives back, or of each the pages at `spots`: new ones will lie there."""
+        if runner.problem.returns_view:
+            return
         for window in list(runner.alive)[: max(0, len(runner.alive) - keep)]:
-            runner.poison(window, self.poison, spots)
+            runner.memory.poison(window, self.poison, spots)
 
     def _write(self, runner: Runner, recipes: Sequence[Recipe], order: Sequence[int]) -> None:
         for recipe, place in zip(recipes, order, strict=True):
@@ -253,7 +263,7 @@ class Timer:
         samples = []
         for index, output in enumerate(window.outputs[call]):
             for offset, size in output.pages(spots):
-                samples.append(Sample(call, index, offset, runner.read(output, offset, size)))
+                samples.append(Sample(call, index, offset, runner.memory.read(output, offset, size)))
         return samples
 
     def _keep(self, group: Group, name: str, window: Window, recipe: Recipe, call: int, *, whole: bool) -> None:
@@ -301,8 +311,3 @@ class Timer:
             comparison = session.comparer.compare(copy, answer)
             if comparison.near and not comparison.passed:
                 raise CandidateFailed("incorrect", f"{name}: a timed call gave a wrong answer: {comparison.detail}")
-
-
-def estimate(group: Group, over: str = "reference", under: str = "candidate") -> float:
-    """The group's median log ratio."""
-    return statistics.median(statistics.log_ratios(group.times[over], group.times[under]))
