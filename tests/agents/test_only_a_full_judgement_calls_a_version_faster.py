@@ -46,6 +46,12 @@ def test_a_contender_that_is_clearly_faster_in_the_duel_leads_from_then_on() -> 
     assert judged(world, "final")[0].number == 2 and ended.result == 2
 
 
+def test_contenders_that_can_not_be_timed_against_each_other_end_nothing() -> None:
+    world = World({(1, 0): "correct 1.50", (2, 0): "correct 1.49 # close"}, rivals={"correct 1.49 # close": "lost"})
+    ended = world.run(an_assignment(iterations=2))
+    assert (ended.result, ended.speedup) == (1, 1.5)
+
+
 def test_a_best_that_does_not_hold_in_full_gives_way_to_the_next_best() -> None:
     world = World({(1, 0): "correct 1.3", (2, 0): "correct 3.0"}, full={"correct 3.0": "rejected"})
     ended = world.run(an_assignment(iterations=2))

@@ -48,6 +48,19 @@ def test_model_and_vector_width_come_from_cpuinfo(laptop: Path) -> None:
     assert processor.vector_bits(laptop) == 256
 
 
+def test_available_memory_is_what_the_tightest_control_group_leaves(tmp_path: Path) -> None:
+    group = "sys/fs/cgroup/pod"
+    files = {
+        "proc/meminfo": "MemTotal: 268435456 kB\nMemAvailable: 201326592 kB\n",
+        "proc/self/cgroup": "0::/pod\n",
+        f"{group}/memory.max": "8589934592",
+        f"{group}/memory.current": "3221225472",
+        f"{group}/memory.stat": "anon 1\nfile 2147483648\ninactive_file 1073741824\nactive_file 0\n",
+    }
+    assert processor.available_memory(write(tmp_path, {"proc/meminfo": files["proc/meminfo"]})) == 192 << 30
+    assert processor.available_memory(write(tmp_path, files)) == (8 - 3 + 1) << 30
+
+
 def test_an_arm_processor_has_a_name_and_vectors(tmp_path: Path) -> None:
     text = "processor : 0\nFeatures : fp asimd\nCPU implementer : 0x41\nCPU part : 0xd0c\n"
     root = write(tmp_path, {"proc/cpuinfo": text})

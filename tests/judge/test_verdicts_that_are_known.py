@@ -15,6 +15,8 @@ from apps.kernels.selftest import bench as trying_one
 from apps.kernels.selftest.bench import Bench
 from apps.kernels.selftest.corpus import HONEST, KINDS, Entry, entries
 
+BY_PROBLEM = sorted(entries(), key=lambda entry: entry.problem)  # opened once for those that follow one another
+
 
 @pytest.fixture(scope="module")
 def bench(zygote: Zygote) -> Iterator[Bench]:
@@ -24,7 +26,7 @@ def bench(zygote: Zygote) -> Iterator[Bench]:
 
 
 @pytest.mark.verdicts
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.title)
+@pytest.mark.parametrize("entry", BY_PROBLEM, ids=lambda entry: entry.title)
 def test_it_gets_the_verdict_it_deserves_for_the_true_reason(entry: Entry, bench: Bench) -> None:
     tried = bench.tried(entry)
     if entry.kind == "cached" and tried.found == "correct":

@@ -43,7 +43,7 @@ def host() -> HostReport:
 
 
 def problem(*inputs: TensorSpec, output: TensorSpec) -> Any:
-    return SimpleNamespace(inputs=inputs, output_bytes=output.numel * 4)
+    return SimpleNamespace(inputs=inputs, outputs=(output,))
 
 
 def findings(milliseconds: float, **strength: Any) -> Findings:
@@ -65,6 +65,15 @@ def test_the_floor_is_most_of_the_least_time_that_moving_takes(host: HostReport)
     assert floor.compulsory_bytes == 128 * MIB
     assert floor.gbytes_per_s == 60.0
     assert floor.floor_ms == pytest.approx(0.85 * 128 * MIB / 60e9 * 1e3)
+
+
+def test_of_an_expanded_tensor_what_it_spans_counts(host: HostReport) -> None:
+    mask, row = (
+        TensorSpec("float32", (4096, 4096), (0, 1), 4 * 4096),
+        TensorSpec("float32", (4096, 4096), (1, 0), 4 * 4096),
+    )
+    floor = ruling.floor_of(problem(mask, output=row), (1.0,), host)
+    assert floor is not None and floor.compulsory_bytes == 2 * 4 * 4096
 
 
 def test_only_elements_that_matter_count_and_what_is_not_known_does_not(host: HostReport) -> None:

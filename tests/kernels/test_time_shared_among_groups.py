@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
+from apps.kernels.evaluation import Outcome
 from apps.kernels.judge.race import GROUPS, Race
+from apps.kernels.judge.summary import summarise
 from apps.kernels.judge.timing import Group
 
 
@@ -24,3 +28,11 @@ def test_a_group_that_begins_has_a_share_of_what_is_left(groups: int, left: floa
 
 def test_time_is_shared_among_more_groups_while_they_scatter() -> None:
     assert _race(GROUPS).remaining(60.0, full=True) > 1
+
+
+def test_a_difference_has_to_be_beyond_what_is_noise_for_either_side() -> None:
+    """The reference takes just over a millisecond, the candidate just under: two kinds of call, one of them noisy here."""
+    groups = [Group({}, 1, {"reference": [1020.0] * 10, "candidate": [990.0] * 10}) for _ in range(GROUPS)]
+    timing = summarise(Race(groups), {"under 10 ms": 0.05}, full=True)
+    assert timing.speedup is not None and timing.speedup.margin == pytest.approx(math.expm1(0.05))
+    assert timing.outcome is Outcome.WITHIN_NOISE

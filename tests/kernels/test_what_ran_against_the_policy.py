@@ -102,7 +102,8 @@ def test_what_was_learned_from_few_samples_refuses_nobody() -> None:
     assert learned_from({(TORCH, 5): 2, (TORCH, 40): 1, (TORCH, 80): 1}).unseen == 0.5
     assert allowed(seen, learned_from({(TORCH, 5): 200, (TORCH, 40): 2})) == 90
     assert allowed(seen, learned_from({(TORCH, 5): 18, (TORCH, 80): 1, (TORCH, 90): 1})) == 100
-    assert allowed(seen, learned_from({})) == 100, "the calls could not be sampled"
+    assert allowed(seen, Learned(unseen=1.0)) == 100, "the calls could not be sampled"
+    assert allowed(seen, learned_from({})) == 0, "the calls could not be made"
 
 
 def test_a_library_under_another_name_is_told_by_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

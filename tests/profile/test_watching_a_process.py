@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -29,9 +31,24 @@ extern "C" __attribute__((noinline)) void spin() {
 extern "C" void call() { spin(); }
 """
 
+# Each call starts a thread that lives for a small part of a millisecond.
+BRIEF = """
+#include <thread>
+static float sink; extern "C" void setup() {}
+extern "C" void call() {
+  std::thread([] {
+    float a = sink;
+    for (int i = 0; i < 60000; i++) { a = a * 0.5f + 1.0f; asm volatile("" : "+x"(a)); }
+    sink = a;
+  }).join();
+}
+"""
+Build = Callable[..., BuiltLibrary]
+Start = Callable[..., KernelProcess]
+
 
 @pytest.fixture
-def busy(build: Callable[..., BuiltLibrary], start: Callable[..., KernelProcess]) -> KernelProcess:
+def busy(build: Build, start: Start) -> KernelProcess:
     return start(build(BUSY))
 
 
@@ -48,6 +65,61 @@ def test_both_ways_of_sampling_find_the_loop(busy: KernelProcess, way: str) -> N
     assert found.functions.most_common(1)[0][0] == ("kernel.so", "spin")
     assert found.share_of_libraries() > 0.6
     assert busy.call(1) > 0  # it goes on unharmed
+
+
+def sample(address: int, thread: int) -> bytes:
+    return struct.pack("=IHHQII", 9, 2, 24, address, 1, thread)
+
+
+def test_a_buffer_that_begins_again_where_it_ends_is_read_in_order() -> None:
+    ring = bytearray(mmap.PAGESIZE + 96)
+    data = sample(7, 70) + sample(8, 80) + sample(9, 90) + sample(10, 100)
+    struct.pack_into("=QQQQ", ring, 1024, 72, 0, mmap.PAGESIZE, 96)
+    ring[mmap.PAGESIZE :] = data
+    assert list(sampling.drain_ring(ring)) == [(7, 70), (8, 80), (9, 90)]
+    assert list(sampling.drain_ring(ring)) == []
+    struct.pack_into("=Q", ring, 1024, 72 + 40)  # a lost record of 8 bytes, a sample over the end
+    ring[mmap.PAGESIZE + 72 : mmap.PAGESIZE + 80] = struct.pack("=IHH", 2, 0, 8)
+    over = sample(11, 110)
+    ring[mmap.PAGESIZE + 80 :], ring[mmap.PAGESIZE : mmap.PAGESIZE + 8] = over[:16], over[16:]
+    assert list(sampling.drain_ring(ring)) == [(11, 110)]
+
+
+def test_threads_that_live_too_short_to_be_sampled_are_missed(build: Build, start: Start) -> None:
+    process = start(build(BRIEF))
+    try:
+        before = freeze.processor_time(process.pid)
+        with sampling.sampled_by_clock(process.pid) as counters:
+            process.call(400)
+        used = freeze.processor_time(process.pid).since(before)
+    except sampling.NoSampling as closed:
+        pytest.skip(f"closed here: {closed}")
+    assert counters.seconds_missed(used) > 0.3 * used.all
+
+
+def test_of_threads_that_go_on_nothing_is_missed(busy: KernelProcess) -> None:
+    try:
+        before = freeze.processor_time(busy.pid)
+        with sampling.sampled_by_clock(busy.pid) as counters:
+            busy.call(60)
+        used = freeze.processor_time(busy.pid).since(before)
+    except sampling.NoSampling as closed:
+        pytest.skip(f"closed here: {closed}")
+    assert used.all > 0.1
+    assert abs(counters.seconds_missed(used)) < 0.1 * used.all
+
+
+def test_a_thread_that_dies_is_not_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = [[(5, "R"), (6, "Z")], [(5, "T"), (6, "Z")], [(5, "T")]]
+    monkeypatch.setattr(freeze.os, "kill", lambda *_: None)
+    monkeypatch.setattr(freeze, "_states", lambda _pid: looks.pop(0))
+    monkeypatch.setattr(freeze, "_state", lambda *_: "T")
+    monkeypatch.setattr(freeze, "_are_off_the_processors", lambda _pid: True)
+    freeze.freeze(5)
+    assert looks == []
+    monkeypatch.setattr(freeze, "_states", lambda _pid: [(5, "Z"), (6, "T")])
+    with pytest.raises(freeze.NotFrozen):
+        freeze.freeze(5)
 
 
 def test_a_process_that_stands_still_is_left_standing(busy: KernelProcess) -> None:

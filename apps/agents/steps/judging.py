@@ -96,7 +96,8 @@ def confirm(run: Course, attempt: Attempt, *, finishing: bool) -> bool:
 def duel(run: Course, rival: Attempt, leader: Attempt, iteration: int) -> Attempt:
     """Two contenders are timed against each other: the faster one, or the leader where it can't be told.
 
-    The quick tier is enough: this orders the two and claims nothing.
+    The quick tier is enough: this orders the two and claims nothing. Where the device can't time them, as when the leader
+    fails now, the leader stays: what it is worth is told when it is judged in full.
     """
 
     def told(evaluation: Evaluation) -> Sequence[Fact]:
@@ -107,7 +108,9 @@ def duel(run: Course, rival: Attempt, leader: Attempt, iteration: int) -> Attemp
     key = StepKey(iteration, rival.number, "rival", leader.number)
     title = f"Timing v{rival.number} against v{leader.number}"
     work = Work(rival.writing.source, against=leader.writing.source, finishing=True)
-    evaluation = _judge(run, key, title, work, told)
+    evaluation = _judge_twice(run, key, title, work, told).evaluation
+    if evaluation is None:
+        return leader
     run.memory.rejudge(rival.number, evaluation)
     if not conductor.wins(evaluation):
         return leader
@@ -136,15 +139,23 @@ def judge_in_full(run: Course, attempt: Attempt, iteration: int, *, real_headers
 def _judge(
     run: Course, key: StepKey, title: str, work: Work, told: Callable[[Evaluation], Sequence[Fact]]
 ) -> Evaluation:
-    """One judgement. A device that couldn't judge is asked once more: it may be back by then, or be another process."""
+    """One judgement, without which a run can't go on."""
+    judged = _judge_twice(run, key, title, work, told)
+    if judged.evaluation is None:
+        raise End(f"The device could not judge: {judged.failed}", Ending.FAILED)
+    return judged.evaluation
+
+
+def _judge_twice(
+    run: Course, key: StepKey, title: str, work: Work, told: Callable[[Evaluation], Sequence[Fact]]
+) -> Judged:
+    """A device that couldn't judge is asked once more: it may be back by then, or be another process."""
     judged = _judge_once(run, key, title, work, told)
     if judged.failed is not None:
         judged = _judge_once(run, replace(key, role=f"{key.role}-again"), title, work, told)
     if judged.stopped is not None:
         raise judged.stopped.end()
-    if judged.evaluation is None:
-        raise End(f"The device could not judge: {judged.failed}", Ending.FAILED)
-    return judged.evaluation
+    return judged
 
 
 def _judge_once(

@@ -103,6 +103,26 @@ def usable_memory(root: Path = ROOT) -> int:
     return min(limits, default=0)
 
 
+def available_memory(root: Path = ROOT) -> int:
+    """Bytes of main memory that can still be had: what the kernel says, less where a control group's limit leaves fewer."""
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", read_text(root / "proc/meminfo"), re.M)
+    left = [int(match[1]) << 10 if match else 4 << 30]
+    for directory in _control_groups(root, "memory"):
+        for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+            texts = read_text(directory / limit), read_text(directory / used)
+            if all(text.isdigit() for text in texts):
+                left.append(max(0, int(texts[0]) - int(texts[1]) + _reclaimable(directory)))
+    return min(left)
+
+
+def _reclaimable(directory: Path) -> int:
+    """Bytes of files' pages that a control group gives back when it needs room."""
+    words = read_text(directory / "memory.stat").split()
+    stat = dict(zip(words[::2], words[1::2], strict=False))
+    known = [stat[name] for name in ("inactive_file", "active_file") if stat.get(name, "").isdigit()]
+    return sum(map(int, known))
+
+
 def data_caches(root: Path = ROOT) -> tuple[Cache, ...]:
     """Data and unified caches of the first processor, from L1 down, empty where the kernel lists none."""
     caches = []

@@ -9,11 +9,15 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "dot", "mv", "addmv", "addbmm", "ger", "addr", "vdot")
+OWN = ("aten", "mkldnn")  # namespaces of torch's own operators
 
 
 def is_product(name: str) -> bool:
-    """Whether an operator's full name (`aten.mm.default`) is a product's, a convolution's or an attention's."""
-    short = name.split(".")[1] if name.count(".") else name
+    """Whether an operator's full name (`aten.mm.default`) is a product's, a convolution's or an attention's of torch's own."""
+    space, _, rest = name.partition(".")
+    short = rest.partition(".")[0]
+    if space not in OWN:  # whoever registers operators may call one of them mm
+        return False
     return short in PRODUCTS or "convolution" in short or "scaled_dot_product" in short or "mkldnn_linear" in short
 
 

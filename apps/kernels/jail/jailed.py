@@ -107,7 +107,12 @@ class Jailed:
         if not locked.get("locked"):
             self.close()
             raise JailFailed(str(first.get("failed") or locked.get("error") or "the jail did not close"))
-        self.channel.send(payload)
+        try:
+            self.channel.send(payload)
+        except ChannelBroken as problem:
+            ended = self.wait(LOCK_SECONDS)
+            self.close()
+            raise JailFailed(f"what was jailed {ended.words} before it was told what to do: {problem}") from None
 
     def end_build(self) -> int:
         """No exec and no fork from here on, whatever the process has made of itself: its keeper refuses them.

@@ -30,6 +30,7 @@ from apps.kernels.temporary import TemporaryPlace
 BOOT = "import sys; sys.path.append(sys.argv[1]); from apps.kernels.jail.nursery import main; "
 BOOT += "main(int(sys.argv[2]), sys.argv[3], bare=sys.argv[4] == 'bare')"
 START_SECONDS = 120.0
+FORK_SECONDS = 20.0
 FIRST_OWNER, OWNERS = 62000, 3000  # users of jailed processes where the judge is root; none of them exists
 _numbers = itertools.count(secrets.randbelow(OWNERS))
 
@@ -160,15 +161,20 @@ class Zygote:
         try:
             with self._lock:
                 self._send(job, handed)
-                reply = self._reply(20.0)
+                reply = self._reply(FORK_SECONDS)
+            if "keeper" not in reply:
+                raise ZygoteFailed(f"the zygote could not fork: {reply.get('error', reply)}")
+        except ZygoteFailed:
+            channel.close()
+            status.close()
+            os.close(output)
+            cgroups.remove(group.directories)
+            raise
         finally:
             their_channel.close()
             their_status.close()
             os.close(their_output)
             group.close()
-        if "keeper" not in reply:
-            cgroups.remove(group.directories)
-            raise ZygoteFailed(f"the zygote could not fork: {reply.get('error', reply)}")
         jailed = Jailed(int(reply["keeper"]), channel, status, output, place, self.mode, limits)
         jailed.begin(payload)
         return jailed
@@ -213,6 +219,8 @@ class Zygote:
         try:
             data = self._control.recv(1 << 16)
         except OSError as problem:
+            if self._process is not None:
+                self._process.kill()  # an answer that came late would be taken for the next one's
             raise ZygoteFailed(f"the zygote does not answer: {problem}") from None
         if not data:
             said = ""

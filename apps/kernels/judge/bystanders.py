@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from apps.kernels.jail import freeze as ice
 
@@ -28,12 +29,13 @@ class Bystanders:
 
     def __init__(self, pids: Iterable[int]) -> None:
         self._pids = tuple(pids)
+        self._processors = os.sched_getaffinity(0)  # others' work elsewhere disturbs nothing here
         self._first = self._look()
 
     def share(self) -> float:
         """The share of all cores' time that others took since, 0 to 1; 0 where the kernel doesn't say."""
         now = self._look()
-        wall = (now.wall - self._first.wall) * (os.cpu_count() or 1)
+        wall = (now.wall - self._first.wall) * len(self._processors)
         others = (now.machine - self._first.machine) - (now.own - self._first.own)
         return min(1.0, max(0.0, others / wall)) if wall > 0.1 else 0.0
 
@@ -42,12 +44,19 @@ class Bystanders:
         for pid in self._pids:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 own += ice.cpu_seconds(pid)
-        return _Look(time.monotonic(), _machine_seconds(), own)
+        return _Look(time.monotonic(), seconds_taken(self._processors), own)
 
 
-def _machine_seconds() -> float:
-    """CPU seconds that all processes, the kernel and (as steal) other virtual machines have taken; 0 if not told."""
-    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, _idle, _wait, hard, soft, steal = map(int, file.readline().split()[1:9])
-        return (user + nice + system + hard + soft + steal) / os.sysconf("SC_CLK_TCK")
-    return 0.0
+def seconds_taken(processors: Collection[int], stat: Path = Path("/proc/stat")) -> float:
+    """CPU seconds of these processors that all processes, the kernel and (as steal) other virtual machines have taken.
+
+    0 where the kernel doesn't say.
+    """
+    taken = 0
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in stat.read_text(encoding="ascii").splitlines():
+            name, *fields = line.split()
+            if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in processors:
+                user, nice, system, _idle, _wait, hard, soft, steal = map(int, fields[:8])
+                taken += user + nice + system + hard + soft + steal
+    return taken / os.sysconf("SC_CLK_TCK")

@@ -33,12 +33,17 @@ def start(session: Session, runners: dict[str, Runner], timed: Options, arena: A
     try:
         runner = session.runner(options, first=fresh, arena=arena)
     except CandidateFailed as failure:
-        return f"torch.compile failed on this problem: {failure.detail.splitlines()[-1][:200]}"
+        return failed(failure)
     runners[NAME] = runner
     if fresh:
         session.compiled_artefacts = runner.built
         _keep(session, runner.built)
     return None
+
+
+def failed(failure: CandidateFailed) -> str:
+    """What is said where it can't be timed."""
+    return f"torch.compile failed on this problem: {failure.detail.splitlines()[-1][:200]}"
 
 
 def cache_directory() -> Path:

@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 
 from apps.kernels.evaluation import Evaluation, EvaluationRequest, Language, Progress, Verdict
 from apps.kernels.host.noise import noise_of_this_host
+from apps.kernels.host.processor import available_memory
 from apps.kernels.inspect import inspect
 from apps.kernels.jail import JailFailed, Zygote, ZygoteFailed, refusal
 from apps.kernels.judge import generality, profiling, ruling
@@ -18,7 +19,7 @@ from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.lock import device_lock
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.racing import race
-from apps.kernels.judge.session import SHARE_OF_MEMORY, Session, available_memory
+from apps.kernels.judge.session import SHARE_OF_MEMORY, Session
 from apps.kernels.judge.strength import strength_of
 from apps.kernels.judge.what_ran import judge_what_ran
 from apps.kernels.machine import HostReport

@@ -111,6 +111,11 @@ class TensorSpec:
         return ITEM_BYTES[self.dtype]
 
     @property
+    def least_bytes(self) -> int:
+        """Bytes that reading or writing all of it must move: elements that share memory (`expand`) are moved once."""
+        return min(self.numel * self.item, self.bytes)
+
+    @property
     def is_float(self) -> bool:
         """Whether its elements are floating-point numbers."""
         return "float" in self.dtype

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from dataclasses import dataclass, field
 
+from apps.kernels.host.processor import processor
 from apps.kernels.jail import ChannelBroken, ChannelTimeout, Jailed, Limits, Zygote
 from apps.kernels.judge.errors import ProblemRefused, ProblemTooLarge
 from apps.kernels.judge.memory import SharedMemory, TensorSpec, pack
@@ -75,7 +75,7 @@ class Oracle:
     """A jailed process that runs the problem's code, and the memory it shares with the judge."""
 
     def __init__(self, zygote: Zygote, source: str, limits: Limits, slots: int, layout: str = "") -> None:
-        threads = os.cpu_count() or 1
+        threads = processor().cores
         self.bank = SharedMemory("bank", 0)
         self.expect = SharedMemory("expect", 0)
         self.state = SharedMemory("state", 0)

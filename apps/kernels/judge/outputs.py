@@ -10,7 +10,7 @@ from itertools import pairwise
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.memory import ITEM_BYTES, TensorSpec
 from apps.kernels.judge.oracle import OpenProblem
-from apps.kernels.judge.reports import believed
+from apps.kernels.judge.reports import believed, forged
 from apps.kernels.judge.their_memory import TheirMemory
 from apps.kernels.judge.windows import Output, Window
 from apps.kernels.plain import Plain
@@ -58,13 +58,15 @@ class Outputs:
             kind = layout.get("type") if isinstance(layout, dict) else layout
             raise CandidateFailed("incorrect", f"it returns a {kind}, not a plain tensor")
         shape, stride = tuple(layout["shape"]), tuple(layout["stride"])
+        if not all(type(number) is int for number in (*shape, *stride)):
+            raise forged(f"an output of shape {shape} and strides {stride}")
         if shape != expected.shape:
             raise CandidateFailed("incorrect", f"its output has shape {shape}, the reference's {expected.shape}")
         if layout["dtype"] != expected.dtype:
             raise CandidateFailed("incorrect", f"its output is {layout['dtype']}, the reference's {expected.dtype}")
         if layout.get("device") != "cpu":
             raise CandidateFailed("incorrect", f"its output lies on {layout.get('device')}, the reference's on cpu")
-        if len(stride) != len(shape) or any(not isinstance(s, int) or s < 0 for s in stride):
+        if len(stride) != len(shape) or any(s < 0 for s in stride):
             raise CandidateFailed("incorrect", f"its output has strides {stride}")
         item = ITEM_BYTES[expected.dtype]
         span = 0 if expected.numel == 0 else item * (1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)))

@@ -59,7 +59,11 @@ def allowed(seen: Mapping[Page, int], learned: Learned) -> int:
 
 
 def learn(session: Session, calls: Sequence[Plain]) -> Learned:
-    """What these calls of the library use. Where they can't be made or sampled, nothing can be told: all is unseen."""
+    """What these calls of the library use.
+
+    Where nothing can be sampled nothing can be told, and all is unseen. Calls that can't be made excuse nothing: that they were
+    made at all is known from the candidate's own process only.
+    """
     if not calls:
         return Learned()
     started = time.monotonic()
@@ -74,7 +78,9 @@ def learn(session: Session, calls: Sequence[Plain]) -> Learned:
                 with sampled(jailed.pid) as counters:
                     jailed.ask({"seconds": LEARNING_SECONDS}, 30.0)
                 found += pages(counters.addresses, ice.mapped_objects(jailed.pid), jailed.work_inside)
-        except (ChannelBroken, ChannelTimeout, NoSampling):
+        except NoSampling:
+            return Learned(unseen=1.0)
+        except (ChannelBroken, ChannelTimeout):
             pass
         finally:
             session.spend("policy", started)
@@ -85,4 +91,4 @@ def learned_from(found: Mapping[Page, int]) -> Learned:
     """The pages that were hit, and how much of the time lies elsewhere."""
     total = sum(found.values())
     once = sum(1 for count in found.values() if count == 1)
-    return Learned(frozenset(found), once / total if total else 1.0)
+    return Learned(frozenset(found), once / total if total else 0.0)

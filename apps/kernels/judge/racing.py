@@ -14,7 +14,7 @@ from apps.kernels.host.noise import keep_noise
 from apps.kernels.judge import compiled, statistics
 from apps.kernels.judge.bystanders import DISTURBED, Bystanders
 from apps.kernels.judge.checking import set_other_weights
-from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
+from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemRefused
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.oracle import PUBLIC_SEED
@@ -109,6 +109,8 @@ def _take(
             found.retaken.append(group.others)
             return False
         found.groups.append(group)
+        for note in group.notes:
+            found.note(note)
         found.aside = group.aside
         found.a_round = (checked - begun - spent - group.aside) / (group.rounds + SETTLING_ROUNDS)
         found.overhead = time.monotonic() - begun - group.rounds * found.a_round
@@ -211,18 +213,20 @@ def _starts(session: Session, start: Callable[[str, str, str], None]) -> list[Ca
     starts: list[Callable[[], None]] = [lambda: start("candidate", "candidate", request.candidate)]
     if request.against:
         against = request.against
-        return [*starts, lambda: start("reference", "candidate", against)]
-    starts.append(lambda: _reference(start, source, "reference"))
+        return [*starts, lambda: _other(start, "reference", "candidate", against)]
+    starts.append(lambda: _other(start, "reference", "reference", source))
     if session.full:
-        starts.append(lambda: _reference(start, source, "second reference"))
+        starts.append(lambda: _other(start, "second reference", "reference", source))
     return starts
 
 
-def _reference(start: Callable[[str, str, str], None], source: str, name: str) -> None:
+def _other(start: Callable[[str, str, str], None], name: str, role: str, source: str) -> None:
+    """Start what the candidate is timed against; where that fails, it is not the candidate's fault."""
     try:
-        start(name, "reference", source)
+        start(name, role, source)
     except CandidateFailed as failure:
-        raise ProblemRefused(f"the reference fails in its runner: {failure.detail}") from None
+        whose = "the reference fails" if role == "reference" else "the version it is timed against fails"
+        raise ProblemRefused(f"{whose} in its runner: {failure.detail}") from None
 
 
 def empty_window(session: Session) -> float:
@@ -234,6 +238,8 @@ def empty_window(session: Session) -> float:
         for index in range(EMPTY_WINDOWS):
             session.contents.write(session.contents.new(), runner.arena, runner.place(index % 2))
             times.append(runner.call([index % 2], keep=0, timeout=30).nanoseconds / 1000)
+    except CandidateFailed as failure:
+        raise HostCannotJudge(f"a model that does nothing fails here: {failure.detail}") from None
     finally:
         session.end(runner)
     session.spend("starting runners", started)

@@ -65,14 +65,14 @@ def floor_of(problem: OpenProblem, dependence: Sequence[float], host: HostReport
 
     None where no bandwidth was measured. Inputs of which nothing is known count nothing.
     """
-    known = [*dependence, *[0.0] * len(problem.inputs)]
-    read = sum(spec.numel * spec.item * share for spec, share in zip(problem.inputs, known, strict=False))
-    compulsory = int(read) + problem.output_bytes
+    known = [*dependence, *[0.0] * len(problem.inputs)][: len(problem.inputs)]
+    read = sum(spec.least_bytes * share for spec, share in zip(problem.inputs, known, strict=True))
+    compulsory = int(read) + sum(spec.least_bytes for spec in problem.outputs)
     bandwidth = largest_bandwidth(host.ceilings, compulsory)
     if bandwidth is None:
         return None
     floor_ms = FLOOR_SHARE * compulsory / (bandwidth * 1e9) * 1000
-    return Floor(compulsory, bandwidth, floor_ms, tuple(known[: len(problem.inputs)]))
+    return Floor(compulsory, bandwidth, floor_ms, tuple(known))
 
 
 def judge_arithmetic(session: Session, findings: Findings, host: HostReport | None) -> None:

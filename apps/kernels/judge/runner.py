@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from apps.kernels.host.processor import processor
 from apps.kernels.jail import ChannelBroken, ChannelForged, ChannelTimeout, Jailed, Limits, Zygote, compilers
 from apps.kernels.jail import freeze as ice
 from apps.kernels.jail.channel import BYTES, HEADER
@@ -127,7 +128,7 @@ class Runner:
             "updated": list(problem.updated),
             "training": problem.training,
             "seed": options.seed,
-            "threads": options.threads or os.cpu_count() or 1,
+            "threads": options.threads or processor().cores,
             "warm_seconds": options.warm_seconds,
             "placements": [[place.plain() for place in row] for row in self.places.rows],
             "firsts": list(self.places.firsts),
@@ -202,14 +203,13 @@ class Runner:
         channel, pid = self.jailed.channel, self.jailed.pid
         if self.jailed.has_spoken:
             raise forged("an answer to what it has not been asked yet")
-        started = time.perf_counter_ns()
         try:
             channel.socket.sendall(frame)
-            with awake_apart(pid, self._worked):
-                woken = time.perf_counter_ns()
+            with awake_apart(pid, self._worked):  # which takes time for each thread, and it stands still meanwhile
+                started = time.perf_counter_ns()
                 os.kill(pid, signal.SIGCONT)
             if pause is not None:
-                self._pause(pause, woken)
+                self._pause(pause, started)
             answer = self.jailed.receive_bytes(timeout)
             ended = time.perf_counter_ns()
         except ChannelTimeout:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from apps.kernels.evaluation import EvaluationRequest, Progress, Tier
-from apps.kernels.host.processor import processor
+from apps.kernels.host.processor import available_memory, processor
 from apps.kernels.jail import Limits, Zygote
 from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.comparer import Comparer
@@ -28,15 +27,6 @@ SHARE_OF_MEMORY = 0.6
 MIXERS = 4  # threads that mix inputs, at most: a few take all that memory gives
 
 
-def available_memory() -> int:
-    """Bytes this machine can still give."""
-    with open("/proc/meminfo", encoding="ascii") as file:
-        for line in file:
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return 4 * GIB
-
-
 @dataclass(frozen=True)
 class Opened:
     """A problem, open to be judged: its oracle, the comparer, and what the inputs of calls are mixed from."""
@@ -51,7 +41,7 @@ class Opened:
         memory = available_memory()
         # A judgement holds about twenty copies of the inputs at once: the bank, arenas, the roles' own.
         largest = int(memory * SHARE_OF_MEMORY / 20)
-        threads = threads or os.cpu_count() or 1
+        threads = threads or processor().cores
         limits = Limits.computing(int(memory * SHARE_OF_MEMORY) + TORCH_BYTES, seconds, threads)
         oracle = Oracle(zygote, source, limits, BANK_SLOTS, layout)
         problem = oracle.problem
@@ -62,7 +52,11 @@ class Opened:
                 "Choose smaller sizes"
             )
         at_once = threads if problem.output_bytes > SMALL_OUTPUT else 1
-        comparer = Comparer(zygote, oracle, limits, at_once, min(MIXERS, threads))
+        try:
+            comparer = Comparer(zygote, oracle, limits, at_once, min(MIXERS, threads))
+        except BaseException:
+            oracle.close()
+            raise
         return cls(oracle, comparer, Contents(oracle, comparer, BANK_SLOTS))
 
     def close(self) -> None:
@@ -82,7 +76,7 @@ class Session:
     problem_source: str
     zygote: Zygote
     observe: Callable[[Progress], None]
-    threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    threads: int = field(default_factory=lambda: processor().cores)
     trusted: bool = False  # the candidate is the reference itself, to see this host's noise: no policy, no floor
     split: dict[str, float] = field(default_factory=dict)
     artefacts: Artefacts = field(default_factory=Artefacts)
@@ -103,7 +97,11 @@ class Session:
         self.oracle, self.comparer, self.contents = opened.oracle, opened.comparer, opened.contents
         problem, state = self.oracle.problem, self.oracle.state_bytes
         need = 12 * (problem.input_bytes + problem.output_bytes + state)
-        self.limits = Limits.computing(TORCH_BYTES + 4 * GIB + need, self.left, self.threads)
+        try:
+            self.limits = Limits.computing(TORCH_BYTES + 4 * GIB + need, self.left, self.threads)
+        except HostCannotJudge:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(

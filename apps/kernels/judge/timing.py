@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from apps.kernels.evaluation import Samples
 from apps.kernels.host.processor import processor
-from apps.kernels.judge import ahead, statistics
+from apps.kernels.judge import ahead, compiled, statistics
 from apps.kernels.judge.comparer import Copy
 from apps.kernels.judge.content import Recipe
-from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
 from apps.kernels.judge.memory import SharedMemory
 from apps.kernels.judge.runner import POISON_BYTE, Runner
 from apps.kernels.judge.session import Session
@@ -38,8 +39,13 @@ WATCHED, WATCHED_IN_FULL = 16, 4  # windows of one go of rounds, where what runs
 WATCHED_AT_ONCE = 2
 POISON_WHOLE = 8 << 20  # larger outputs are poisoned on a secret share of windows only
 POISONED_SHARE = 0.125  # of the rounds in which nothing is kept whole; a few secret pages are poisoned in each
+WHOLE_INSTEAD_OF_PAGES = 2  # as many calls are compared whole where pages of them can't be
 CHECKING_SECONDS = 0.25  # of a group: who leaves out a call in thirty is caught by the number of those that are checked
 LARGER_THAN_CACHES = 3  # times as large must inputs be to be laid once: what a sweep might miss is then a small part
+OTHERS = {
+    "reference": "the reference",
+    "second reference": "the reference, in another process,",
+}
 CHECK_SLOT = 2  # raw memory: slots from here on hold copies for later checks
 
 
@@ -63,9 +69,12 @@ class Group:
     least_cpu: dict[str, float] = field(default_factory=dict)  # seconds a call of the called thread's, the fewest
     looks: int = 0  # windows that were stopped in their midst so far
     aside: float = 0.0  # seconds of windows that are stopped or watched: as many in a group of few rounds as of many
-    seen_ahead: list[str] = field(default_factory=list)  # what was seen in those in which inputs were read too early
+    seen_ahead: list[str] = field(default_factory=list)  # whose they were in which inputs were read too early
     others: float = 0.0  # share of the machine's CPU time that other programs took meanwhile
     watch: Watch | None = None  # has a window called that is watched, not counted
+    wants_watching: bool = False  # whether what runs is seen in such windows only
+    between_rounds: Callable[[], None] | None = None
+    notes: list[str] = field(default_factory=list)  # what is to be said with the times
     laid_once: bool = False  # a window's inputs, for all runners: see `spills`
 
     @property
@@ -80,6 +89,13 @@ class Group:
     def estimate(self, over: str = "reference", under: str = "candidate") -> float:
         """Their median: what this group says of the speed-up."""
         return statistics.median(self.log_ratios(over, under))
+
+    def lose(self, name: str, why: str) -> None:
+        """Go on without this runner, and without the times it had."""
+        del self.runners[name]
+        self.times.pop(name, None)
+        self.kept.pop(name, None)
+        self.notes.append(why)
 
     def samples(self, process: int) -> Samples:
         """Raw samples for the evaluation."""
@@ -135,6 +151,10 @@ def ways_of(block: int) -> int:
     return math.ceil(WAYS / regions_of(block))
 
 
+class _Lost(Exception):
+    """A runner without which the others go on failed; the message says how."""
+
+
 class Timer:
     """Runs rounds. A round calls each runner once, in random order, on the same new content, alike in everything."""
 
@@ -155,6 +175,8 @@ class Timer:
 
     def rounds(self, group: Group, count: int, whole_checks: int, checked: Sequence[str] = ("candidate",)) -> None:
         """`count` counted rounds; of `whole_checks` of them, chosen in secret, everything is kept for checking."""
+        if any(not self._pages_say_something(group.runners[name]) for name in checked):
+            whole_checks *= WHOLE_INSTEAD_OF_PAGES
         whole = frozenset(_random.sample(range(count), min(count, whole_checks)))
         stopped = frozenset(_random.sample(range(count), min(count, self._looks_wanted(group))))
         watched = frozenset(_random.sample(range(count), min(count, self._watches_wanted(group))))
@@ -162,9 +184,11 @@ class Timer:
             names = frozenset(checked) if index in whole else frozenset()
             self._round(group, counted=True, whole=names, checked=checked)
             begun = time.monotonic()
+            if group.between_rounds:
+                group.between_rounds()
             if index in stopped:
                 self._look_ahead(group, checked)
-            if group.watch and index in watched:
+            if group.watch and group.wants_watching and index in watched:
                 self._watch(group, group.watch)
             group.aside += time.monotonic() - begun
             if self.session.left < 1:
@@ -192,15 +216,35 @@ class Timer:
                 self.session.sweep()
             else:
                 self._write(runner, recipes, order)
-            window = runner.call(order, keep=keep, timeout=min(120.0, self.session.left))
+            try:
+                with self._answering_for(name):
+                    window = runner.call(order, keep=keep, timeout=min(120.0, self.session.left))
+            except _Lost as lost:
+                group.lose(name, str(lost))
+                self.session.end(runner)
+                continue
             if counted:
                 group.times.setdefault(name, []).append(window.nanoseconds / 1000 / group.block)
                 seconds = window.cpu_nanoseconds / 1e9 / group.block
                 group.least_cpu[name] = min(seconds, group.least_cpu.get(name, seconds))
             chosen = _random.randrange(group.block)
-            window.samples = self._take_samples(runner, window, chosen, spots)
+            with self._answering_for(name):
+                window.samples = self._take_samples(runner, window, chosen, spots)
             if name in checked and counted:
                 self._keep(group, name, window, recipes[chosen], chosen, whole=name in whole)
+
+    @contextmanager
+    def _answering_for(self, name: str) -> Iterator[None]:
+        """Inside, something of the runner of that name happens: if it isn't the candidate's, the candidate is not to blame."""
+        try:
+            yield
+        except CandidateFailed as failure:
+            if name == "candidate":
+                raise
+            if name == compiled.NAME:
+                raise _Lost(compiled.failed(failure)) from None
+            whose = "the version it is timed against" if self.session.request.against else OTHERS[name]
+            raise ProblemRefused(f"{whose} failed while it was timed: {failure.detail}") from None
 
     def _looks_wanted(self, group: Group) -> int:
         return min(LOOKS_AT_ONCE, LOOKS_AHEAD - group.looks) if group.block > 1 else 0
@@ -219,16 +263,17 @@ class Timer:
         for name in checked:
             tries = TRIES_WHERE_LATE if name in self._late else TRIES_TO_LOOK
             self._late.discard(name)
-            if not any(self._looked_ahead(group, name) for _ in range(tries)):
-                self._late.add(name)
+            with self._answering_for(name):
+                if not any(self._looked_ahead(group, name) for _ in range(tries)):
+                    self._late.add(name)
 
     def _looked_ahead(self, group: Group, name: str) -> bool:
         runner = group.runners[name]
         order = self._prepared(group, runner)
         fastest = ahead.Fastest(min(group.times[name]) / 1e6, group.least_cpu[name])
         found = ahead.look(runner, order, fastest, min(120.0, self.session.left))
-        group.seen_ahead += [found] if found else []
-        if len(group.seen_ahead) >= ahead.ENOUGH:
+        group.seen_ahead += [name] if found else []
+        if group.seen_ahead.count(name) >= ahead.ENOUGH:
             raise CandidateFailed("rejected", found or "", ahead.RULE)
         return found is not None
 
@@ -240,6 +285,10 @@ class Timer:
         if group.laid_once:
             self.session.sweep()
         return order
+
+    def _pages_say_something(self, runner: Runner) -> bool:
+        """Whether pages of its outputs can be held against the answer's: not in outputs with gaps, or transposed."""
+        return all(output.spec.contiguous for outputs in runner.alive[-1].outputs for output in outputs)
 
     def _small(self, runner: Runner) -> bool:
         return runner.problem.output_bytes <= POISON_WHOLE
@@ -272,7 +321,7 @@ class Timer:
         if whole:
             slot = CHECK_SLOT + sum(1 for entries in group.kept.values() for k in entries if k.copy is not None)
             kept.append(Kept(recipe, self.session.comparer.copy(slot, runner, window.outputs[call])))
-        elif all(output.spec.contiguous for output in window.outputs[call]):
+        elif self._pages_say_something(runner):
             kept.append(Kept(recipe, samples=list(window.samples)))
         runner.check_alone()  # afterwards: it has stood still while it was read
 
@@ -310,4 +359,5 @@ class Timer:
             copy = kept.copy or session.comparer.overlay(0, answer, kept.samples)
             comparison = session.comparer.compare(copy, answer)
             if comparison.near and not comparison.passed:
-                raise CandidateFailed("incorrect", f"{name}: a timed call gave a wrong answer: {comparison.detail}")
+                with self._answering_for(name):
+                    raise CandidateFailed("incorrect", f"{name}: a timed call gave a wrong answer: {comparison.detail}")

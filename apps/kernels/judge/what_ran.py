@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from statistics import fmean
 
 from apps.kernels.evaluation import Policy, Rejection
 from apps.kernels.jail import freeze as ice
@@ -17,7 +18,7 @@ from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.process_state import judge_control_word
 from apps.kernels.judge.racing import empty_window
-from apps.kernels.judge.seen import Seen
+from apps.kernels.judge.seen import Seen, Way, misses, sampled_finely
 from apps.kernels.judge.session import Session
 from apps.kernels.profile.sampling import NoSampling, sampled
 
@@ -38,7 +39,6 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
     started = time.monotonic()
     session.tell("policy", "sampling what runs")
     sampling = _Sampling(observed)
-    seen = sampling.seen
     try:
         while not sampling.is_enough:
             sampling.more()
@@ -56,10 +56,12 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
         "calls": evidence.calls,
         "source": evidence.source,
         "enough": evidence.total >= policy.ENOUGH,
+        "seconds": {"used": round(sampling.seen.cpu_seconds, 3), "missed": round(sampling.missed, 3)},
     }
-    findings.rejections += [*_copies(observed.pid, seen, session.full), *_judged(session, evidence)]
-    if findings.seen and not findings.rejections:
-        findings.rejections += _judged(session, _evidence(findings, findings.seen, learned))
+    findings.rejections += [*_copies(observed.pid, sampling.seen, session.full), *_judged(session, evidence)]
+    for seen in _by_source(findings.seen):
+        if not findings.rejections:
+            findings.rejections += _judged(session, _evidence(findings, seen, learned))
     if findings.rejections:
         raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
 
@@ -94,9 +96,16 @@ class _Sampling:
 
     def __init__(self, observed: Observed) -> None:
         self.observed = observed
-        self.seen = Seen(observed.runner.jailed.work_inside)
-        self._calls, self._seconds = observed.runner.calls, observed.runner.seconds
-        self._cpu_seconds, self._started = ice.cpu_seconds(observed.pid), time.monotonic()
+        self._started = time.monotonic()
+        self._way: Way = sampled
+        self._begin()
+
+    def _begin(self) -> None:
+        runner = self.observed.runner
+        self.seen = Seen(runner.jailed.work_inside)
+        self._calls, self._seconds = runner.calls, runner.seconds
+        self._had = ice.processor_time(self.observed.pid)
+        self.missed = 0.0  # seconds of processor time of which no sample tells
 
     @property
     def elapsed(self) -> float:
@@ -109,16 +118,24 @@ class _Sampling:
         return _enough(self.seen, self.elapsed) or self.elapsed > MOST_SECONDS
 
     def more(self) -> None:
-        """One go of windows. Raises `NoSampling`."""
-        runner, pid, seen = self.observed.runner, self.observed.pid, self.seen
-        until = runner.seconds + SAMPLED_SECONDS
-        with sampled(pid) as counters:
+        """One go of windows; where samples miss much of what it does, all is seen anew by finer ones. Raises `NoSampling`."""
+        runner, pid = self.observed.runner, self.observed.pid
+        until, had = runner.seconds + SAMPLED_SECONDS, ice.processor_time(pid)
+        with self._way(pid) as counters:
             while runner.seconds < until:
                 self.observed.window()
+                counters.take()
+        used = ice.processor_time(pid).since(had)
+        if self._way is sampled and misses(counters, used):
+            self._way = sampled_finely
+            self._begin()
+            return
+        seen = self.seen
         seen.add(counters, pid)
+        self.missed += max(0.0, counters.seconds_missed(used))
         seen.objects = ice.mapped_objects(pid)
         seen.calls, seen.seconds = runner.calls - self._calls, runner.seconds - self._seconds
-        seen.cpu_seconds = ice.cpu_seconds(pid) - self._cpu_seconds
+        seen.cpu_seconds = ice.processor_time(pid).since(self._had).all
 
 
 def _beyond_doubt(
@@ -140,8 +157,13 @@ def _beyond_doubt(
     return _evidence(findings, [sampling.seen], learned)
 
 
+def _by_source(seen: Sequence[Seen]) -> list[list[Seen]]:
+    """Those that were sampled in the same way together."""
+    return [[one for one in seen if one.source == source] for source in dict.fromkeys(one.source for one in seen)]
+
+
 def _evidence(findings: Findings, seen: Sequence[Seen], learned: products.Learned) -> policy.Evidence:
-    """What all of these show together: processes of the same candidate, whose objects lie elsewhere in each."""
+    """What all of these show together: processes of the same candidate, sampled alike, whose objects lie elsewhere in each."""
     kinds, names, mine = Counter[str](), Counter[str](), Counter[str]()
     everywhere, of_caller = Counter[products.Page](), Counter[products.Page]()
     for one in seen:
@@ -151,15 +173,14 @@ def _evidence(findings: Findings, seen: Sequence[Seen], learned: products.Learne
         mine.update(one.kinds(one.caller))
         everywhere += products.pages(one.addresses, one.objects, one.work)
         of_caller += products.pages(one.caller, one.objects, one.work)
-    first = seen[0]
-    by_clock = first.source.startswith("perf")
-    cpu_seconds = sum(one.cpu_seconds for one in seen)
+    by_clock = bool(seen[0].period)
+    weights = [one.seconds_a_sample for one in seen if one.addresses]
     return policy.Evidence(
         dict(kinds),
         dict(names),
         sum(one.calls for one in seen),
-        first.period if by_clock else cpu_seconds / max(1, sum(kinds.values())),
-        first.source,
+        fmean(weights) if weights else 0.0,
+        seen[0].source,
         slowness=_slowness(findings.timing.window_us) * (1.0 if by_clock else STOPPED_TIMES),
         products=products.allowed(everywhere, learned),
         seconds=sum(one.seconds for one in seen),

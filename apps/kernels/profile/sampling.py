@@ -14,8 +14,9 @@ import mmap
 import os
 import platform
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from apps.kernels.jail import freeze as ice
@@ -29,7 +30,9 @@ _ENABLE, _DISABLE = 0x2400, 0x2401
 _RECORD_SAMPLE, _MODE_MASK, _MODE_KERNEL = 9, 7, 1
 _PAGES = 16
 _HEAD, _DATA_OFFSET, _DATA_SIZE = 1024, 1040, 1048
+_MOST_EVENTS = 1024
 PERIOD_NS = 1_000_000
+FINE_NS = 100_000  # for threads that live for less than the usual period; felt, by a twentieth
 KERNEL = -1  # stands for every address inside the kernel
 
 
@@ -40,13 +43,22 @@ class NoSampling(RuntimeError):
 class ProgramCounters:
     """The sampled addresses of one interval, `KERNEL` where the processor was in the kernel, and how they were had.
 
-    `threads` are the ids of the threads they were sampled in, one for each address.
+    `threads` are the ids of the threads they were sampled in, one for each address. `period` is the processor time of a
+    sample in seconds, 0 where that isn't known.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, period: float = 0.0) -> None:
         self.source = source
+        self.period = period
         self.addresses: list[int] = []
         self.threads: list[int] = []
+
+    def take(self) -> None:
+        """Take in what was sampled so far, so that there is room for more. Otherwise that is done at the end."""
+
+    def seconds_missed(self, used: ice.ProcessorTime) -> float:
+        """Processor time that no sample taken so far stands for, of what the process had of it; 0 where that isn't known."""
+        return 0.0
 
     def of_thread(self, thread: int) -> list[int]:
         """The addresses that one thread was sampled at."""
@@ -74,40 +86,70 @@ def sampled(pid: int) -> Iterator[ProgramCounters]:
 
 
 @contextmanager
-def sampled_by_clock(pid: int, period_ns: int = PERIOD_NS) -> Iterator[ProgramCounters]:
+def sampled_by_clock(pid: int, period_ns: int = PERIOD_NS, *, every_starter: bool = False) -> Iterator[ProgramCounters]:
     """As `sampled`, one sample each `period_ns` of a thread's processor time, by the kernel's clock events or not at all.
 
-    Threads that are started meanwhile are sampled too where the kernel lets them be. Raises `NoSampling` on entry.
+    Threads that the first one starts meanwhile are sampled too where the kernel lets them be, and those that these start; with
+    `every_starter` those that any thread starts. A thread that lives for less than a period is hardly ever seen: see
+    `seconds_missed`. Raises `NoSampling` on entry.
     """
-    counters = ProgramCounters("perf_event_open, task clock")
     with ExitStack() as stack:
-        newcomers = stack.enter_context(_with_newcomers(pid, period_ns))
-        others = [thread for thread in _threads(pid) if not newcomers or thread != pid]
+        starters = _threads(pid) if every_starter else [pid]
+        newcomers = stack.enter_context(_with_newcomers(starters, period_ns))
+        others = [thread for thread in _threads(pid) if not newcomers or thread not in starters]
         opened = [stack.enter_context(_ring(thread, period_ns)) for thread in others]
         rings = [*newcomers, *(one for one in opened if one is not None)]
-        for descriptor, _ in rings:
-            _ioctl(descriptor, _ENABLE)
+        counters = _ClockSamples(rings, period_ns / 1e9)
+        for ring in rings:
+            _ioctl(ring.descriptor, _ENABLE)
         try:
             yield counters
         finally:
-            for descriptor, _ in rings:
-                _ioctl(descriptor, _DISABLE)
-            for _, ring in rings:
-                for address, thread in read_ring(ring):
-                    counters.addresses.append(address)
-                    counters.threads.append(thread)
+            for ring in rings:
+                _ioctl(ring.descriptor, _DISABLE)
+            counters.take()
+
+
+@dataclass(frozen=True)
+class _Ring:
+    """An event and its buffer of samples; `in_kernel` where it samples within the kernel as well."""
+
+    descriptor: int
+    memory: mmap.mmap
+    in_kernel: bool
+
+
+class _ClockSamples(ProgramCounters):
+    """What the kernel's clock events leave in their buffers."""
+
+    def __init__(self, rings: Sequence[_Ring], period: float) -> None:
+        super().__init__("perf_event_open, task clock", period)
+        self._rings = rings
+        self._in_kernel = all(ring.in_kernel for ring in rings)
+
+    def take(self) -> None:
+        for ring in self._rings:
+            for address, thread in drain_ring(ring.memory):
+                self.addresses.append(address)
+                self.threads.append(thread)
+
+    def seconds_missed(self, used: ice.ProcessorTime) -> float:
+        """Of threads that lived for less than a period, and of those that the kernel hands no event down to."""
+        return (used.all if self._in_kernel else used.user) - self.period * len(self.addresses)
 
 
 @contextmanager
-def _with_newcomers(pid: int, period_ns: int) -> Iterator[list[tuple[int, mmap.mmap]]]:
-    """The main thread and every thread it starts from now on, one event a processor; empty where that can't be had.
+def _with_newcomers(threads: Sequence[int], period_ns: int) -> Iterator[list[_Ring]]:
+    """These threads and all that they start from now on, one event a processor for each; empty where that can't be had.
 
     The kernel gives an event that is inherited a buffer only where the event is bound to one processor.
     """
     with ExitStack() as stack:
         try:
-            processors = sorted(os.sched_getaffinity(pid))
-            opened = [stack.enter_context(_ring(pid, period_ns, processor, _INHERIT)) for processor in processors]
+            places = [(thread, processor) for thread in threads for processor in sorted(os.sched_getaffinity(thread))]
+            if len(places) > _MOST_EVENTS:
+                places = []
+            opened = [stack.enter_context(_ring(thread, period_ns, at, _INHERIT)) for thread, at in places]
         except (NoSampling, OSError):
             stack.close()
             opened = []
@@ -115,12 +157,13 @@ def _with_newcomers(pid: int, period_ns: int) -> Iterator[list[tuple[int, mmap.m
 
 
 @contextmanager
-def _ring(thread: int, period_ns: int, processor: int = -1, more: int = 0) -> Iterator[tuple[int, mmap.mmap] | None]:
+def _ring(thread: int, period_ns: int, processor: int = -1, more: int = 0) -> Iterator[_Ring | None]:
     """An event on one thread with its buffer of samples; kernel addresses where they may be seen.
 
     None for a thread that has just ended, as those of an OpenMP pool do when the number of threads changes.
     """
     descriptor = _open_event(thread, period_ns, more | _DISABLED | _EXCLUDE_HYPERVISOR, processor)
+    in_kernel = descriptor >= 0
     if descriptor < 0:
         flags = more | _DISABLED | _EXCLUDE_HYPERVISOR | _EXCLUDE_KERNEL
         descriptor = _open_event(thread, period_ns, flags, processor)
@@ -130,12 +173,17 @@ def _ring(thread: int, period_ns: int, processor: int = -1, more: int = 0) -> It
     if descriptor < 0:
         raise NoSampling(f"perf_event_open: {os.strerror(ctypes.get_errno())}")
     try:
-        with mmap.mmap(descriptor, (1 + _PAGES) * mmap.PAGESIZE) as ring:
-            yield descriptor, ring
-    except (OSError, ValueError) as problem:
-        raise NoSampling(f"perf_event_open: no buffer: {problem}") from None
+        with _buffer(descriptor) as memory:
+            yield _Ring(descriptor, memory, in_kernel)
     finally:
         os.close(descriptor)
+
+
+def _buffer(descriptor: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(descriptor, (1 + _PAGES) * mmap.PAGESIZE)
+    except (OSError, ValueError) as problem:
+        raise NoSampling(f"perf_event_open: no buffer: {problem}") from None
 
 
 def _open_event(thread: int, period_ns: int, flags: int, processor: int) -> int:
@@ -149,21 +197,30 @@ def _open_event(thread: int, period_ns: int, flags: int, processor: int) -> int:
     return int(_libc().syscall(number, buffer, thread, processor, -1, _CLOSE_ON_EXEC))
 
 
-def read_ring(ring: mmap.mmap) -> Iterator[tuple[int, int]]:
-    """Address and thread of the sample records in a buffer that was never drained and is read once."""
-    (head,) = struct.unpack_from("=Q", ring, _HEAD)
+def drain_ring(ring: mmap.mmap | bytearray) -> Iterator[tuple[int, int]]:
+    """Address and thread of the sample records that a buffer holds; afterwards it has room for as many again."""
+    head, tail = struct.unpack_from("=QQ", ring, _HEAD)
     offset, size = struct.unpack_from("=QQ", ring, _DATA_OFFSET)
     if size == 0:  # kernels before 4.1 leave it out
         offset, size = mmap.PAGESIZE, _PAGES * mmap.PAGESIZE
+    data = _between(bytes(ring[offset : offset + size]), tail, head) if head != tail else b""
+    struct.pack_into("=Q", ring, _HEAD + 8, head)
     position = 0
-    while position + 16 <= min(head, size):
-        kind, mode, length = struct.unpack_from("=IHH", ring, offset + position)
+    while position + 8 <= len(data):
+        kind, mode, length = struct.unpack_from("=IHH", data, position)
         if length < 8:
             return
-        if kind == _RECORD_SAMPLE and position + 24 <= size:
-            address, _, thread = struct.unpack_from("=QII", ring, offset + position + 8)
+        if kind == _RECORD_SAMPLE and position + 24 <= len(data):
+            address, _, thread = struct.unpack_from("=QII", data, position + 8)
             yield KERNEL if mode & _MODE_MASK == _MODE_KERNEL else address, thread
         position += length
+
+
+def _between(data: bytes, tail: int, head: int) -> bytes:
+    """What lies from `tail` to `head`, counted without end, in a buffer that begins again where it ends."""
+    size = len(data)
+    first, end = tail % size, tail % size + min(head - tail, size)
+    return data[first:end] if end <= size else data[first:] + data[: end - size]
 
 
 # ---- stopping ------------------------------------------------------------------------------------------------------

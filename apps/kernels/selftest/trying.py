@@ -7,13 +7,13 @@ times in a row then: who gets through now and then does not get through here.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import replace
 
+from apps.kernels.host.processor import processor
 from apps.kernels.jail import Zygote, isolation_level, refusal
 from apps.kernels.judge.errors import HostCannotJudge
 from apps.kernels.judge.lock import device_lock
@@ -76,7 +76,7 @@ def _alone(benches: _Benches, entry: Entry, first: Tried) -> Tried:
 
 def at_once() -> int:
     """How many candidates are judged at once: one for each two cores, two at least where there are two."""
-    cores = os.cpu_count() or 1
+    cores = processor().cores
     return max(min(2, cores), min(MOST_AT_ONCE, cores // 2))
 
 
