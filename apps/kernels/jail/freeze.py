@@ -12,6 +12,7 @@ from typing import NamedTuple
 FREEZE_SECONDS = 10.0
 LOOK_SECONDS = 30e-6
 CPUCLOCK_SCHED = 2  # what a process's clock counts (linux/posix-timers.h)
+CHANGED = " (changed)"  # see `mapped_objects`
 STOPPED = ("T", "t")  # by a signal, by a tracer
 _watchers: dict[int, Callable[[], None]] = {}
 
@@ -224,12 +225,20 @@ def resident_bytes(pid: int) -> int:
 
 
 def mapped_objects(pid: int) -> tuple[tuple[int, int, str], ...]:
-    """Executable mappings: start, end, and the file's name ("" where there is none)."""
-    found = []
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
+    """Executable mappings: start, end, and the file's name ("" where there is none).
+
+    `CHANGED` follows the name where the process has pages of its own there: they hold what it has written, not the file.
+    """
+    found: list[tuple[int, int, str]] = []
+    executable = False
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as file:
         for line in file:
             fields = line.split(None, 5)
-            if len(fields) > 1 and "x" in fields[1]:
-                start, end = (int(part, 16) for part in fields[0].split("-"))
-                found.append((start, end, fields[5].strip() if len(fields) > 5 else ""))
+            if not fields[0].endswith(":"):
+                executable = "x" in fields[1]
+                if executable:
+                    start, end = (int(part, 16) for part in fields[0].split("-"))
+                    found.append((start, end, fields[5].strip() if len(fields) > 5 else ""))
+            elif executable and fields[0] == "Anonymous:" and fields[1] != "0" and found[-1][2].startswith("/"):
+                found[-1] = (*found[-1][:2], found[-1][2] + CHANGED)
     return tuple(found)

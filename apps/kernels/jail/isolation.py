@@ -211,7 +211,7 @@ def seccomp_filters(pid: int) -> tuple[int, ...]:
     counts = []
     for task in _tasks_of(pid):
         with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{pid}/task/{task}/status").read_text().splitlines():
+            for line in Path(f"/proc/{pid}/task/{task}/status").read_text(errors="replace").splitlines():
                 if line.startswith("Seccomp_filters:"):
                     counts.append(int(line.split()[1]))
     return tuple(counts)

@@ -10,14 +10,15 @@ import re
 from dataclasses import dataclass
 
 FILE_PAGES = b"3"  # what clear_refs takes for: pages of mapped files only
-_MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ ([0-9a-f]+) \S+ \d+\s*(.*)$")
+_MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ \d+\s*(.*)$")
 
 
 @dataclass(frozen=True)
 class Touched:
-    """A mapping of a memory file: where in the file it begins, and how many bytes of its pages were looked at."""
+    """A mapping of a memory file: where in the file it begins, its size, and how many bytes of its pages were looked at."""
 
     offset: int
+    size: int
     bytes: int
 
 
@@ -36,9 +37,10 @@ def touched(pid: int, name: str) -> list[Touched]:
     with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as file:
         for line in file:
             if (match := _MAPPING.match(line)) is not None:
-                mapping = int(match[1], 16) if f"memfd:{name}" in match[2] else None
+                start, end, offset = (int(match[part], 16) for part in (1, 2, 3))
+                mapping = (offset, end - start) if f"memfd:{name}" in match[4] else None
             elif mapping is not None and line.startswith("Referenced:"):
-                found.append(Touched(mapping, 1024 * int(line.split()[1])))
+                found.append(Touched(*mapping, 1024 * int(line.split()[1])))
             elif mapping is not None and line.startswith("ShmemPmdMapped:") and line.split()[1] != "0":
                 return []
     return found

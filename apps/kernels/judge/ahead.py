@@ -11,7 +11,8 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.kernels.jail.touched import forget, touched
+from apps.kernels.jail.touched import Touched, forget, touched
+from apps.kernels.judge.memory import Place
 from apps.kernels.judge.runner import Pause, Runner
 
 RULE = "looks ahead"
@@ -40,12 +41,14 @@ def look(runner: Runner, order: Sequence[int], fastest: Fastest, timeout: float)
         return None
     whole = len(order) * fastest.seconds
     early = min(EARLY_CALLS * fastest.seconds, whole)
-    seen: set[int] = set()
+    seen: list[Touched] = []
 
     def meanwhile() -> None:
         if _begun(pause, fastest, fastest.seconds, 1) >= len(order):
             return  # too late to tell anything, and looking takes long
-        seen.update(one.offset for one in touched(runner.jailed.pid, "pragma-arena") if one.bytes)
+        mapped = touched(runner.jailed.pid, "pragma-arena")
+        runner.refuse_more_mappings(sum(one.size for one in mapped))
+        seen.extend(one for one in mapped if one.bytes)
 
     pause = Pause(_random.random() * (early if _random.random() < 0.5 else LATEST * whole), meanwhile)
     window = runner.call(order, keep=1, timeout=timeout, pause=pause)
@@ -54,13 +57,18 @@ def look(runner: Runner, order: Sequence[int], fastest: Fastest, timeout: float)
     begun = _begun(pause, fastest, (window.nanoseconds / 1e9 - pause.lasted) / len(order), window.cpu_nanoseconds)
     if begun >= len(order):
         return None
-    ahead = [place for place in order[begun:] if any(tensor.page in seen for tensor in runner.place(place))]
+    ahead = [place for place in order[begun:] if any(_lies_in(tensor, seen) for tensor in runner.place(place))]
     if not ahead:
         return ""
     return (
         f"{pause.taken * 1e6:.0f} µs into a window of {len(order)} calls of {fastest.seconds * 1e6:.0f} µs and more it had "
         f"read the inputs of {len(ahead)} calls that had not been made yet: a call may use its own inputs only"
     )
+
+
+def _lies_in(tensor: Place, seen: Sequence[Touched]) -> bool:
+    """Whether some mapping that was looked at holds a part of its pages: whoever changes their protection divides them."""
+    return any(one.offset < tensor.page + tensor.size and tensor.page < one.offset + one.size for one in seen)
 
 
 def _begun(pause: Pause, fastest: Fastest, mean_seconds: float, cpu_nanoseconds: int) -> int:

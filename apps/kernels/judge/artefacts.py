@@ -114,8 +114,8 @@ def _compilations(record: bytes) -> list[Compilation]:
     for line in record.decode("utf-8", "replace").splitlines()[:200]:
         try:
             found.append(_compilation(json.loads(line)))
-        except (ValueError, TypeError, KeyError):
-            continue
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError):
+            continue  # whatever it has written there instead
     return found
 
 

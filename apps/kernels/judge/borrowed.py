@@ -51,8 +51,18 @@ def _code(pid: int, address: int) -> bytes:
     try:
         got = read_memory(pid, address, ctypes.cast(buffer, ctypes.c_void_p), WINDOW)
     except OSError:
-        return b""
+        got = _forced(pid, address, buffer)
     return buffer.raw if got == WINDOW and len(set(buffer.raw)) > WINDOW // 4 else b""
+
+
+def _forced(pid: int, address: int, buffer: ctypes.Array[ctypes.c_char]) -> int:
+    """As a debugger reads: what may be executed only is read as well. How many bytes that gave."""
+    try:
+        with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+            buffer.raw = code = os.pread(memory.fileno(), WINDOW, address)
+    except OSError:
+        return 0
+    return len(code)
 
 
 def _libraries() -> Iterator[Path]:

@@ -187,6 +187,11 @@ class Places:
         """The first way of each region."""
         return range(0, len(self.rows), self.ways)
 
+    @property
+    def mapped_bytes(self) -> int:
+        """Bytes that a runner maps of the arena: the pages of each tensor of each row, those that rows share once."""
+        return sum(size for _, size in {(place.page, place.size) for row in self.rows for place in row})
+
     def draw(self, count: int) -> list[int]:
         """Rows in as many different regions, each of them one of its ways, by chance."""
         return [first + _random.randrange(self.ways) for first in _random.sample(self.firsts, count)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps.kernels.evaluation import Policy, Rejection
+from apps.kernels.jail import freeze
 
 # Allocation, views, shapes and copies between layouts: torch's part of any candidate.
 PLUMBING = re.compile(
@@ -28,15 +29,16 @@ LIBRARY = re.compile(
     r"thnn_conv2d|_slow_conv2d_forward|slow_conv3d|slow_conv3d_forward|mkldnn_linear)(\.|$)"
 )
 RUNTIMES = re.compile(
-    r"^(libc|libm|libmvec|libpthread|libdl|librt|ld-linux-x86-64|libgcc_s|libstdc\+\+|libc\+\+)"
-    r"([.-]|$)"
+    r"^(libc|libm|libmvec|libpthread|libdl|librt|ld-linux-x86-64|ld-linux-aarch64|libgcc_s|libstdc\+\+|libc\+\+)"
+    r"(-[0-9.]+)?\.so(\.|$)"
 )
-OPENMP = re.compile(r"^lib(g|i)?omp")
+OPENMP = re.compile(r"^lib(g|i)?omp[^.]*\.so(\.|$)")
 TORCH = re.compile(r"^(libtorch|libc10|libshm|_C\.)")
 PYTHON = re.compile(r"^(python|libpython|_ctypes|libffi)")
 PYTHON_MODULES = "/lib-dynload/"  # where Python's own compiled modules lie; others (NumPy's) are a library's
 
 # Where Python's packages lie; an installation under /tmp lies below what is a jail's own directory.
+CHANGED = freeze.CHANGED  # code that was written over: it is not the library's, whatever file lies below it
 INSTALLED = tuple({f"{prefix}/" for prefix in (sys.prefix, sys.base_prefix, str(Path(sys.prefix).resolve()))})
 
 SHARE = 0.10  # of user time in torch's or a library's compute, above which it is the one that computes
@@ -103,6 +105,8 @@ class Evidence:
 def classify(path: str, work: str) -> str:
     """What kind of object a mapping belongs to. Code without a file is nobody's: a library's JIT looks like that."""
     name = path.removesuffix(" (deleted)")
+    if name.endswith(CHANGED):
+        return "other"
     if name.startswith(work.rstrip("/") + "/") and not name.startswith(INSTALLED):
         return "own"
     base = name.rsplit("/", 1)[-1]

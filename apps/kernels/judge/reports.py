@@ -57,7 +57,7 @@ def failed_call(text: str) -> CandidateFailed:
     try:
         said = json.loads(text)
         detail = str(said["failed"])
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         return forged(text)
     if said.get("rule") == COMPILES:
         return CandidateFailed("rejected", f"in a call: {detail}", COMPILES)

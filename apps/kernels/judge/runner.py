@@ -34,6 +34,7 @@ from apps.kernels.plain import Plain
 POISON_BYTE = 0x7F  # 3.4e38 as float32: no tolerance takes it for an answer
 PERTURB = POISON_BYTE ^ 0xFF  # glibc fills new memory with the complement
 BUILD_SECONDS = 240.0
+LATE_NS = 250_000  # after an answer until the called thread stands still; usually a fifth of that
 SECOND_ANSWER_SECONDS = 1.0  # that the rest of a window may take where something spoke before its end
 
 
@@ -167,12 +168,20 @@ class Runner:
         if self.jailed.end_build():
             raise CandidateFailed("rejected", "a process it started outlives the build phase", "child process")
         self._inputs = tuple(self._arena_ranges())
+        self.refuse_more_mappings(sum(end - start for start, end in self._inputs))
         self.freeze()
         counts = seccomp_filters(self.jailed.pid)
         if counts and min(counts) < filters + 1:
             raise CandidateFailed("rejected", "the build phase could not be closed in every thread", "jail evaded")
         self._filters = min(counts) if counts else 0
         self._refuse_children()
+
+    def refuse_more_mappings(self, size: int) -> None:
+        """Its inputs are mapped where the judge's own code in it has put them: `size` bytes must be no more than that."""
+        if size > self.places.mapped_bytes:
+            raise CandidateFailed(
+                "rejected", "it has mapped its inputs a second time, to read them unseen", "looks ahead"
+            )
 
     def _arena_ranges(self) -> list[tuple[int, int]]:
         found = []
@@ -219,7 +228,9 @@ class Runner:
             raise failed_call(str(problem)) from None
         except (ChannelBroken, OSError):
             raise death(self.jailed, "in a call") from None
-        self.freeze()
+        still = self.freeze()
+        if still - ended > LATE_NS:  # it went on after it had answered, whatever it did: that is the call's time too
+            ended = still
         window = Window(ended - started, self._named(answer, len(order)), self._caller_nanoseconds() - before)
         self._outputs.check_storage(window, self.alive, self._inputs, self.memory)
         self.alive.append(window)

@@ -38,7 +38,7 @@ LOOKS_AHEAD, LOOKS_AT_ONCE = 6, 3  # windows of a group that are stopped in thei
 WATCHED, WATCHED_IN_FULL = 16, 4  # windows of one go of rounds, where what runs is seen by stopping it
 WATCHED_AT_ONCE = 2
 POISON_WHOLE = 8 << 20  # larger outputs are poisoned on a secret share of windows only
-POISONED_SHARE = 0.125  # of the rounds in which nothing is kept whole; a few secret pages are poisoned in each
+POISONED_SHARE = 0.125  # of the rounds; in the others a few secret pages are, not those that are looked at afterwards
 WHOLE_INSTEAD_OF_PAGES = 2  # as many calls are compared whole where pages of them can't be
 CHECKING_SECONDS = 0.25  # of a group: who leaves out a call in thirty is caught by the number of those that are checked
 LARGER_THAN_CACHES = 3  # times as large must inputs be to be laid once: what a sweep might miss is then a small part
@@ -207,11 +207,11 @@ class Timer:
         else:
             self.session.contents.stage(recipes)
         keep = 2 if _random.random() < 0.2 else 1
-        everything = self._small(some) or bool(whole) or _random.random() < POISONED_SHARE
-        spots = [_random.random() for _ in range(PAGES_KEPT)]
+        everything = self._small(some) or _random.random() < POISONED_SHARE  # says nothing of what will be compared
+        poisoned, spots = ([_random.random() for _ in range(PAGES_KEPT)] for _ in range(2))
         for name in names:
             runner = group.runners[name]
-            self._poison(runner, keep, None if everything else spots)
+            self._poison(runner, keep, None if everything else poisoned)
             if group.laid_once:
                 self.session.sweep()
             else:

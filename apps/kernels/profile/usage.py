@@ -47,7 +47,7 @@ class UsagePerCall:
 def read_usage(pid: int, proc: Path = Path("/proc")) -> Usage:
     """The process's totals now. Raises `ProcessLookupError` where it is gone."""
     try:
-        stat = (proc / str(pid) / "stat").read_text()
+        stat = (proc / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         raise ProcessLookupError(f"process {pid} is gone") from None
     # The name in parentheses may hold anything, spaces and parentheses too: what follows the last one is fields 3 on.
@@ -56,7 +56,10 @@ def read_usage(pid: int, proc: Path = Path("/proc")) -> Usage:
     switches, threads = 0, {}
     for task in (proc / str(pid) / "task").iterdir():
         try:
-            status, schedule = (task / "status").read_text(), (task / "schedstat").read_text()
+            status, schedule = (
+                (task / "status").read_text(errors="replace"),
+                (task / "schedstat").read_text(errors="replace"),
+            )
         except OSError:
             continue  # a thread that has just ended
         found = re.search(r"^nonvoluntary_ctxt_switches:\s+(\d+)", status, re.M)
