@@ -114,6 +114,9 @@ class Stopped:
             pause.meanwhile()
         return Window(800_000, [[] for _ in order], 800_000)
 
+    def refuse_more_mappings(self, size: int) -> None:
+        assert size == 4096
+
     def place(self, index: int) -> tuple[Place, ...]:
         return (Place(4096 * index, 4096, 4096 * index),)
 
@@ -129,7 +132,7 @@ def test_what_was_read_is_looked_at_only_where_it_can_tell_something(
 
     def touched(_pid: int, name: str) -> list[Touched]:
         looks.append(name)
-        return [Touched(4096 * 7, 4096)]  # the inputs of the last call
+        return [Touched(4096 * 7, 4096, 4096)]  # the inputs of the last call
 
     monkeypatch.setattr(ahead, "forget", lambda _pid: True)
     monkeypatch.setattr(ahead, "touched", touched)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import struct
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.memory import ITEM_BYTES, TensorSpec
@@ -107,11 +108,32 @@ class Outputs:
 
 
 def _refuse_shared(outputs: Sequence[Output]) -> None:
-    """The outputs of one call each have memory of their own."""
+    """The outputs of one call each have memory of their own; they may lie between one another, as parts of one product do."""
     ordered = sorted((output for output in outputs if output.spec.bytes), key=lambda output: output.address)
-    for one, other in pairwise(ordered):
-        if other.address < one.end:
+    for one, other in itertools.combinations(ordered, 2):
+        if other.address < one.end and not _lie_between(one, other):
             raise CandidateFailed("incorrect", "two of its outputs share memory, the reference's don't")
+
+
+def _lie_between(one: Output, other: Output) -> bool:
+    """Whether two outputs whose memory overlaps surely have no byte in common: their runs lie apart within a common step."""
+    (length, steps), (other_length, other_steps) = _runs(one.spec), _runs(other.spec)
+    step = math.gcd(*steps, *other_steps)
+    at = (other.address - one.address) % step if step else 0
+    return length <= at and at + other_length <= step
+
+
+def _runs(spec: TensorSpec) -> tuple[int, list[int]]:
+    """Bytes of a tensor that lie without a gap, and the steps in bytes from one such run to others."""
+    length, steps = spec.item, []
+    for stride, size in sorted(
+        (stride * spec.item, size) for stride, size in zip(spec.stride, spec.shape, strict=True) if size > 1
+    ):
+        if stride == length:
+            length *= size
+        else:
+            steps.append(stride)
+    return length, steps
 
 
 def _refuse_same(earlier: Window, window: Window) -> None:
