@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import torch
 from apps.kernels.inside import draws
 from apps.kernels.inside.lowered import Level, Lowered, rounded
 from apps.kernels.inside.outputs import Scores, judge
+from apps.kernels.inside.reductions import Counting
 
 EPS = 2.0**-23
 
@@ -43,6 +45,36 @@ def test_a_longer_reduction_allows_more(exact: torch.Tensor) -> None:
     off = own + own.abs().max() * 100 * EPS
     assert not judge(true, own, off, 1)["passed"]
     assert judge(true, own, off, 1 << 18)["passed"]  # half of eps times 512
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_longer_reduction_allows_no_more_in_sixteen_bits(exact: torch.Tensor, dtype: torch.dtype) -> None:
+    """Torch adds them in float32 and rounds once: a tenth of a sum can't be left out, however long it is."""
+    own = exact.to(dtype)
+    true = own.double()
+    for terms in (1, 8192, 1 << 20):
+        assert judge(true, own, own * (1 + torch.finfo(dtype).eps), terms)["passed"]
+        assert not judge(true, own, own * 0.9, terms)["passed"]
+
+
+@pytest.mark.parametrize(
+    ("call", "terms"),
+    [
+        (lambda x: torch.softmax(x, -1), 8),
+        (lambda x: torch.log_softmax(x, 0), 6000),
+        (lambda x: torch.cumsum(x, 1), 8),
+        (lambda x: torch.nn.functional.layer_norm(x, (8,)), 8),
+        (lambda x: torch.nn.functional.batch_norm(x, None, None, training=True), 6000),
+        (lambda x: torch.nn.functional.group_norm(x, 2), 4),
+        (lambda x: torch.linalg.vector_norm(x, dim=1), 8),
+        (lambda x: x.sum(), 48000),
+        (lambda x: x.T @ x, 6000),
+    ],
+)
+def test_a_reduction_is_as_long_as_what_it_goes_along(call: Callable[[torch.Tensor], object], terms: int) -> None:
+    with Counting() as counted:
+        call(torch.randn(6000, 8))
+    assert counted.longest == terms
 
 
 def running_sum(terms: torch.Tensor) -> torch.Tensor:

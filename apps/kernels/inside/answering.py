@@ -103,8 +103,9 @@ def _scores(oracle: Oracle, spec: Plain, mine: Chosen | None, true: Chosen | Non
         kind = torch.finfo(own.dtype)
         scale = exact.abs().nan_to_num(posinf=0.0).amax(1, keepdim=True).clamp_min(kind.tiny)
         error = float(((own.double() - exact).abs() / scale).nan_to_num(posinf=0.0).max())
-        rounding = max(screening.ULPS, math.sqrt(oracle.reduction)) * kind.eps
-        limit = max(screening.OWN_ERROR_FACTOR * min(error, oracle.near), rounding)
+        rounding = max(screening.ULPS * kind.eps, math.sqrt(oracle.reduction) * screening.summing(kind))
+        if error:  # where nothing was rounded, as in values that are inputs themselves, there is a best one
+            limit = max(screening.OWN_ERROR_FACTOR * min(error, oracle.near), rounding)
     return Scores(exact, spec["dim"], limit, bool(spec["ordered"]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,6 +63,22 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
         yield from _tensors(list(value.values()))
 
 
+def _along(short: str, first: torch.Tensor, args: Any) -> int | None:
+    """Terms of a running sum, a softmax or a normalisation, along what it goes; None for any other operator."""
+    numbers = [a for a in args[1:] if isinstance(a, int) and not isinstance(a, bool)]
+    if "softmax" in short or short.startswith(("cum", "logcum")):
+        return int(first.shape[numbers[0]]) if numbers and first.ndim else first.numel()
+    if "layer_norm" in short or "rms_norm" in short:
+        shapes = [a for a in args if isinstance(a, list | tuple)]
+        return int(math.prod(shapes[0])) if shapes else max(first.shape, default=1)
+    if "batch_norm" in short and first.ndim > 1:
+        return first.numel() // max(1, int(first.shape[1]))
+    if "group_norm" in short and len(numbers) >= 4:
+        _, channels, pixels, groups = numbers[:4]
+        return int(channels * pixels // max(1, groups))
+    return max(first.shape, default=1) if "norm" in short and "vector_norm" not in short else None
+
+
 def _length(name: str, args: Any, result: Any) -> int:
     tensors = [a for a in args if isinstance(a, torch.Tensor)]
     if not tensors:
@@ -74,8 +91,8 @@ def _length(name: str, args: Any, result: Any) -> int:
         length = tensors[1].numel() // max(1, tensors[1].shape[0])
     elif short in PRODUCTS:
         length = last.shape[-2 if last.ndim > 1 else 0]
-    elif short.startswith("cum") or "norm" in short or "softmax" in short:
-        length = max(first.shape, default=1)
+    elif (along := _along(short, first, args)) is not None:
+        length = along
     elif isinstance(out, torch.Tensor) and out.numel():
         length = first.numel() // out.numel()
     return max(1, int(length))

@@ -64,10 +64,15 @@ def limits(
     scale = torch.maximum(peak, peak.max() * kind.eps).clamp_min(kind.tiny)
     error = own_error / scale
     usual = torch.quantile(error[:: max(1, error.numel() // 100_000)], 0.9)
-    floor = max(ULPS * kind.eps, kind.eps * math.sqrt(reduction))
+    floor = max(ULPS * kind.eps, summing(kind) * math.sqrt(reduction))
     if drifts:
-        floor = max(floor, min(kind.eps * reduction / 2, DRIFT))
+        floor = max(floor, min(summing(kind) * reduction / 2, DRIFT))
     return scale, torch.maximum(error, usual).mul(OWN_ERROR_FACTOR).clamp_min(floor)
+
+
+def summing(kind: torch.finfo) -> float:
+    """The epsilon in which terms of a type are added up: torch adds sixteen-bit numbers in float32, and rounds the sum once."""
+    return min(float(kind.eps), float(torch.finfo(torch.float32).eps))
 
 
 def _peaks(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, size: int) -> tuple[torch.Tensor, ...]:
