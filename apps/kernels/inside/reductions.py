@@ -72,7 +72,7 @@ def _along(short: str, first: torch.Tensor, args: Any) -> int | None:
         shapes = [a for a in args if isinstance(a, list | tuple)]
         return int(math.prod(shapes[0])) if shapes else max(first.shape, default=1)
     if "batch_norm" in short and first.ndim > 1:
-        return first.numel() // max(1, int(first.shape[1]))
+        return int(first.numel() // max(1, first.shape[1]))
     if "group_norm" in short and len(numbers) >= 4:
         _, channels, pixels, groups = numbers[:4]
         return int(channels * pixels // max(1, groups))
