@@ -92,27 +92,34 @@ def cpu_quota(root: Path = ROOT) -> float | None:
 
 def usable_memory(root: Path = ROOT) -> int:
     """Bytes of main memory, less where a control group's limit allows fewer."""
-    match = re.search(r"^MemTotal:\s+(\d+) kB", read_text(root / "proc/meminfo"), re.M)
-    total = int(match[1]) << 10 if match else 0
-    limits = [total] if total else []
-    for directory in _control_groups(root, "memory"):
-        for name in ("memory.max", "memory.limit_in_bytes"):
-            text = read_text(directory / name)
-            if text.isdigit():
-                limits.append(int(text))
-    return min(limits, default=0)
+    total = _memory_of_all(root, "MemTotal")
+    limits = [limit for limit, _, _ in _memory_limits(root)]
+    return min([total, *limits] if total else limits, default=0)
 
 
 def available_memory(root: Path = ROOT) -> int:
     """Bytes of main memory that can still be had: what the kernel says, less where a control group's limit leaves fewer."""
-    match = re.search(r"^MemAvailable:\s+(\d+) kB", read_text(root / "proc/meminfo"), re.M)
-    left = [int(match[1]) << 10 if match else 4 << 30]
+    left = [_memory_of_all(root, "MemAvailable") or 4 << 30]
+    for limit, directory, name in _memory_limits(root):
+        used = read_text(directory / name)
+        if used.isdigit():
+            left.append(max(0, limit - int(used) + _reclaimable(directory)))
+    return min(left)
+
+
+def _memory_of_all(root: Path, name: str) -> int:
+    """Bytes of what /proc/meminfo lists under that name; 0 where it doesn't."""
+    match = re.search(rf"^{name}:\s+(\d+) kB", read_text(root / "proc/meminfo"), re.M)
+    return int(match[1]) << 10 if match else 0
+
+
+def _memory_limits(root: Path) -> Iterator[tuple[int, Path, str]]:
+    """Limits in bytes of the control groups above this process, each with its directory and the file that tells its use."""
     for directory in _control_groups(root, "memory"):
         for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
-            texts = read_text(directory / limit), read_text(directory / used)
-            if all(text.isdigit() for text in texts):
-                left.append(max(0, int(texts[0]) - int(texts[1]) + _reclaimable(directory)))
-    return min(left)
+            text = read_text(directory / limit)
+            if text.isdigit():
+                yield int(text), directory, used
 
 
 def _reclaimable(directory: Path) -> int:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from apps.kernels.jail.smaps import mappings
+
 FREEZE_SECONDS = 10.0
 LOOK_SECONDS = 30e-6
 CPUCLOCK_SCHED = 2  # what a process's clock counts (linux/posix-timers.h)
@@ -185,13 +187,6 @@ def children(pid: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time over all threads so far."""
-    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 class ProcessorTime(NamedTuple):
     """Seconds of the processors that a process has had, in all of its threads, those that have ended as well."""
 
@@ -229,16 +224,12 @@ def mapped_objects(pid: int) -> tuple[tuple[int, int, str], ...]:
 
     `CHANGED` follows the name where the process has pages of its own there: they hold what it has written, not the file.
     """
-    found: list[tuple[int, int, str]] = []
-    executable = False
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as file:
-        for line in file:
-            fields = line.split(None, 5)
-            if not fields[0].endswith(":"):
-                executable = "x" in fields[1]
-                if executable:
-                    start, end = (int(part, 16) for part in fields[0].split("-"))
-                    found.append((start, end, fields[5].strip() if len(fields) > 5 else ""))
-            elif executable and fields[0] == "Anonymous:" and fields[1] != "0" and found[-1][2].startswith("/"):
-                found[-1] = (*found[-1][:2], found[-1][2] + CHANGED)
-    return tuple(found)
+    return tuple(
+        (
+            one.start,
+            one.end,
+            one.path + CHANGED if one.path.startswith("/") and one.bytes.get("Anonymous") else one.path,
+        )
+        for one in mappings(pid, ("Anonymous",))
+        if "x" in one.rights
+    )

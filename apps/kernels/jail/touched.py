@@ -6,11 +6,11 @@ The marks can be cleared and read from outside (CONFIG_PROC_PAGE_MONITOR), while
 from __future__ import annotations
 
 import contextlib
-import re
 from dataclasses import dataclass
 
+from apps.kernels.jail.smaps import mappings
+
 FILE_PAGES = b"3"  # what clear_refs takes for: pages of mapped files only
-_MAPPING = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ \d+\s*(.*)$")
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,9 @@ def forget(pid: int) -> bool:
 
 def touched(pid: int, name: str) -> list[Touched]:
     """The mappings of the memory file of that name. None of them where the kernel keeps its pages in large ones."""
-    found: list[Touched] = []
-    mapping = None
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as file:
-        for line in file:
-            if (match := _MAPPING.match(line)) is not None:
-                start, end, offset = (int(match[part], 16) for part in (1, 2, 3))
-                mapping = (offset, end - start) if f"memfd:{name}" in match[4] else None
-            elif mapping is not None and line.startswith("Referenced:"):
-                found.append(Touched(*mapping, 1024 * int(line.split()[1])))
-            elif mapping is not None and line.startswith("ShmemPmdMapped:") and line.split()[1] != "0":
-                return []
-    return found
+    found = [one for one in mappings(pid, ("Referenced", "ShmemPmdMapped")) if f"memfd:{name}" in one.path]
+    if any(one.bytes.get("ShmemPmdMapped") for one in found):
+        return []
+    return [
+        Touched(one.offset, one.end - one.start, one.bytes["Referenced"]) for one in found if "Referenced" in one.bytes
+    ]

@@ -15,7 +15,6 @@ from apps.kernels.jail.touched import Touched, forget, touched
 from apps.kernels.judge.memory import Place
 from apps.kernels.judge.runner import Pause, Runner
 
-RULE = "looks ahead"
 ENOUGH = 2  # windows in which inputs were read too early: one may be the machine's luck
 SURELY = 0.5  # of the fastest call so far: none takes less, by the clock and by the called thread's processor time
 EARLY_CALLS = 2.0  # half of the stops fall into the time of the first two calls, where it is known best which one runs

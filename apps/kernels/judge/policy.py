@@ -38,7 +38,6 @@ PYTHON = re.compile(r"^(python|libpython|_ctypes|libffi)")
 PYTHON_MODULES = "/lib-dynload/"  # where Python's own compiled modules lie; others (NumPy's) are a library's
 
 # Where Python's packages lie; an installation under /tmp lies below what is a jail's own directory.
-CHANGED = freeze.CHANGED  # code that was written over: it is not the library's, whatever file lies below it
 INSTALLED = tuple({f"{prefix}/" for prefix in (sys.prefix, sys.base_prefix, str(Path(sys.prefix).resolve()))})
 
 SHARE = 0.10  # of user time in torch's or a library's compute, above which it is the one that computes
@@ -105,8 +104,8 @@ class Evidence:
 def classify(path: str, work: str) -> str:
     """What kind of object a mapping belongs to. Code without a file is nobody's: a library's JIT looks like that."""
     name = path.removesuffix(" (deleted)")
-    if name.endswith(CHANGED):
-        return "other"
+    if name.endswith(freeze.CHANGED):
+        return "other"  # not the library's code, whatever file lies below it
     if name.startswith(work.rstrip("/") + "/") and not name.startswith(INSTALLED):
         return "own"
     base = name.rsplit("/", 1)[-1]

@@ -14,7 +14,7 @@ from apps.kernels.host.noise import keep_noise
 from apps.kernels.judge import compiled, statistics
 from apps.kernels.judge.bystanders import DISTURBED, Bystanders
 from apps.kernels.judge.checking import set_other_weights
-from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge, ProblemRefused
+from apps.kernels.judge.errors import CandidateFailed, HostCannotJudge
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.oracle import PUBLIC_SEED
@@ -23,7 +23,7 @@ from apps.kernels.judge.runner import Options, Runner
 from apps.kernels.judge.seen import Seen, timed_calls
 from apps.kernels.judge.session import Session
 from apps.kernels.judge.summary import summarise
-from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, regions_of, spills, ways_of
+from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, refused, regions_of, spills, ways_of
 
 COMPILED_GROUPS = 3
 RETAKES = 4  # groups that others' work disturbed, taken again at most, in a judgement
@@ -210,23 +210,21 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
 def _starts(session: Session, start: Callable[[str, str, str], None]) -> list[Callable[[], None]]:
     """What is to be started in each group, but for torch.compile's."""
     request, source = session.request, session.problem_source
+
+    def other(name: str, role: str, source: str) -> None:
+        try:
+            start(name, role, source)
+        except CandidateFailed as failure:
+            raise refused(session, "fails in its runner", failure) from None
+
     starts: list[Callable[[], None]] = [lambda: start("candidate", "candidate", request.candidate)]
     if request.against:
         against = request.against
-        return [*starts, lambda: _other(start, "reference", "candidate", against)]
-    starts.append(lambda: _other(start, "reference", "reference", source))
+        return [*starts, lambda: other("reference", "candidate", against)]
+    starts.append(lambda: other("reference", "reference", source))
     if session.full:
-        starts.append(lambda: _other(start, "second reference", "reference", source))
+        starts.append(lambda: other("second reference", "reference", source))
     return starts
-
-
-def _other(start: Callable[[str, str, str], None], name: str, role: str, source: str) -> None:
-    """Start what the candidate is timed against; where that fails, it is not the candidate's fault."""
-    try:
-        start(name, role, source)
-    except CandidateFailed as failure:
-        whose = "the reference fails" if role == "reference" else "the version it is timed against fails"
-        raise ProblemRefused(f"{whose} in its runner: {failure.detail}") from None
 
 
 def empty_window(session: Session) -> float:

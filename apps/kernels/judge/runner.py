@@ -34,6 +34,7 @@ from apps.kernels.plain import Plain
 POISON_BYTE = 0x7F  # 3.4e38 as float32: no tolerance takes it for an answer
 PERTURB = POISON_BYTE ^ 0xFF  # glibc fills new memory with the complement
 BUILD_SECONDS = 240.0
+AHEAD = "looks ahead"  # the rule of whoever reads inputs of calls that have not been made
 LATE_NS = 250_000  # after an answer until the called thread stands still; usually a fifth of that
 SECOND_ANSWER_SECONDS = 1.0  # that the rest of a window may take where something spoke before its end
 
@@ -179,9 +180,7 @@ class Runner:
     def refuse_more_mappings(self, size: int) -> None:
         """Its inputs are mapped where the judge's own code in it has put them: `size` bytes must be no more than that."""
         if size > self.places.mapped_bytes:
-            raise CandidateFailed(
-                "rejected", "it has mapped its inputs a second time, to read them unseen", "looks ahead"
-            )
+            raise CandidateFailed("rejected", "it has mapped its inputs a second time, to read them unseen", AHEAD)
 
     def _arena_ranges(self) -> list[tuple[int, int]]:
         found = []

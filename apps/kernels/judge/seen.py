@@ -55,11 +55,6 @@ class Seen:
         self.source, self.period = counters.source, counters.period
 
     @property
-    def seconds_a_sample(self) -> float:
-        """Processor time that one of them stands for."""
-        return self.period or self.cpu_seconds / max(1, sum(1 for address in self.addresses if address >= 0))
-
-    @property
     def total(self) -> int:
         """How many of its samples say something: `kinds` of all of them."""
         return sum(self.kinds(self.addresses).values())
@@ -83,9 +78,9 @@ def timed_calls(group: Group, into: list[Seen], *, full: bool) -> Iterator[None]
     calls, seconds, began = runner.calls, runner.seconds, ice.processor_time(pid)
     with ExitStack() as stack:
         counters: dict[str, ProgramCounters] = {}
+        period = TIMED_PERIOD_NS if full else PERIOD_NS
         try:
             for name, one in group.runners.items():
-                period = TIMED_PERIOD_NS if full else PERIOD_NS
                 counters[name] = stack.enter_context(sampled_by_clock(one.jailed.pid, period))
         except NoSampling:
             stack.close()

@@ -16,7 +16,7 @@ from apps.kernels.judge.comparer import Copy
 from apps.kernels.judge.content import Recipe
 from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
 from apps.kernels.judge.memory import SharedMemory
-from apps.kernels.judge.runner import POISON_BYTE, Runner
+from apps.kernels.judge.runner import AHEAD, POISON_BYTE, Runner
 from apps.kernels.judge.session import Session
 from apps.kernels.judge.windows import Sample, Window
 
@@ -42,10 +42,6 @@ POISONED_SHARE = 0.125  # of the rounds; in the others a few secret pages are, n
 WHOLE_INSTEAD_OF_PAGES = 2  # as many calls are compared whole where pages of them can't be
 CHECKING_SECONDS = 0.25  # of a group: who leaves out a call in thirty is caught by the number of those that are checked
 LARGER_THAN_CACHES = 3  # times as large must inputs be to be laid once: what a sweep might miss is then a small part
-OTHERS = {
-    "reference": "the reference",
-    "second reference": "the reference, in another process,",
-}
 CHECK_SLOT = 2  # raw memory: slots from here on hold copies for later checks
 
 
@@ -73,7 +69,7 @@ class Group:
     others: float = 0.0  # share of the machine's CPU time that other programs took meanwhile
     watch: Watch | None = None  # has a window called that is watched, not counted
     wants_watching: bool = False  # whether what runs is seen in such windows only
-    between_rounds: Callable[[], None] | None = None
+    between_rounds: Callable[[], None] | None = None  # whoever samples the runners makes room, and sees what is missed
     notes: list[str] = field(default_factory=list)  # what is to be said with the times
     laid_once: bool = False  # a window's inputs, for all runners: see `spills`
 
@@ -151,8 +147,10 @@ def ways_of(block: int) -> int:
     return math.ceil(WAYS / regions_of(block))
 
 
-class _Lost(Exception):
-    """A runner without which the others go on failed; the message says how."""
+def refused(session: Session, what: str, failure: CandidateFailed) -> ProblemRefused:
+    """What the candidate is timed against fails: that says nothing of the candidate."""
+    whose = "the version it is timed against" if session.request.against else "the reference"
+    return ProblemRefused(f"{whose} {what}: {failure.detail}")
 
 
 class Timer:
@@ -210,41 +208,38 @@ class Timer:
         everything = self._small(some) or _random.random() < POISONED_SHARE  # says nothing of what will be compared
         poisoned, spots = ([_random.random() for _ in range(PAGES_KEPT)] for _ in range(2))
         for name in names:
-            runner = group.runners[name]
-            self._poison(runner, keep, None if everything else poisoned)
-            if group.laid_once:
-                self.session.sweep()
-            else:
-                self._write(runner, recipes, order)
-            try:
-                with self._answering_for(name):
-                    window = runner.call(order, keep=keep, timeout=min(120.0, self.session.left))
-            except _Lost as lost:
-                group.lose(name, str(lost))
-                self.session.end(runner)
-                continue
-            if counted:
-                group.times.setdefault(name, []).append(window.nanoseconds / 1000 / group.block)
-                seconds = window.cpu_nanoseconds / 1e9 / group.block
-                group.least_cpu[name] = min(seconds, group.least_cpu.get(name, seconds))
-            chosen = _random.randrange(group.block)
-            with self._answering_for(name):
+            with self._answering_for(group, name):
+                runner = group.runners[name]
+                self._poison(runner, keep, None if everything else poisoned)
+                if group.laid_once:
+                    self.session.sweep()
+                else:
+                    self._write(runner, recipes, order)
+                window = runner.call(order, keep=keep, timeout=min(120.0, self.session.left))
+                if counted:
+                    group.times.setdefault(name, []).append(window.nanoseconds / 1000 / group.block)
+                    seconds = window.cpu_nanoseconds / 1e9 / group.block
+                    group.least_cpu[name] = min(seconds, group.least_cpu.get(name, seconds))
+                chosen = _random.randrange(group.block)
                 window.samples = self._take_samples(runner, window, chosen, spots)
-            if name in checked and counted:
-                self._keep(group, name, window, recipes[chosen], chosen, whole=name in whole)
+                if name in checked and counted:
+                    self._keep(group, name, window, recipes[chosen], chosen, whole=name in whole)
 
     @contextmanager
-    def _answering_for(self, name: str) -> Iterator[None]:
-        """Inside, something of the runner of that name happens: if it isn't the candidate's, the candidate is not to blame."""
+    def _answering_for(self, group: Group, name: str) -> Iterator[None]:
+        """Inside, something of the runner of that name happens: if it isn't the candidate's, the candidate is not to blame.
+
+        Without torch.compile's the others go on.
+        """
         try:
             yield
         except CandidateFailed as failure:
             if name == "candidate":
                 raise
-            if name == compiled.NAME:
-                raise _Lost(compiled.failed(failure)) from None
-            whose = "the version it is timed against" if self.session.request.against else OTHERS[name]
-            raise ProblemRefused(f"{whose} failed while it was timed: {failure.detail}") from None
+            if name != compiled.NAME:
+                raise refused(self.session, "failed while it was timed", failure) from None
+            self.session.end(group.runners[name])
+            group.lose(name, compiled.failed(failure))
 
     def _looks_wanted(self, group: Group) -> int:
         return min(LOOKS_AT_ONCE, LOOKS_AHEAD - group.looks) if group.block > 1 else 0
@@ -263,7 +258,7 @@ class Timer:
         for name in checked:
             tries = TRIES_WHERE_LATE if name in self._late else TRIES_TO_LOOK
             self._late.discard(name)
-            with self._answering_for(name):
+            with self._answering_for(group, name):
                 if not any(self._looked_ahead(group, name) for _ in range(tries)):
                     self._late.add(name)
 
@@ -274,7 +269,7 @@ class Timer:
         found = ahead.look(runner, order, fastest, min(120.0, self.session.left))
         group.seen_ahead += [name] if found else []
         if group.seen_ahead.count(name) >= ahead.ENOUGH:
-            raise CandidateFailed("rejected", found or "", ahead.RULE)
+            raise CandidateFailed("rejected", found or "", AHEAD)
         return found is not None
 
     def _prepared(self, group: Group, runner: Runner) -> list[int]:
@@ -345,13 +340,13 @@ class Timer:
         for recipe in whole + partial:
             if checked >= len(whole) + pages and time.monotonic() - started > CHECKING_SECONDS:
                 break
-            self._check(recipe, by_content[recipe])
+            self._check(group, recipe, by_content[recipe])
             checked += 1
         group.kept.clear()
         self.session.spend("checking timed calls", started)
         return checked
 
-    def _check(self, recipe: Recipe, entries: Sequence[tuple[str, Kept]]) -> None:
+    def _check(self, group: Group, recipe: Recipe, entries: Sequence[tuple[str, Kept]]) -> None:
         session = self.session
         session.contents.ask(recipe)
         answer = session.oracle.answer()
@@ -359,5 +354,5 @@ class Timer:
             copy = kept.copy or session.comparer.overlay(0, answer, kept.samples)
             comparison = session.comparer.compare(copy, answer)
             if comparison.near and not comparison.passed:
-                with self._answering_for(name):
+                with self._answering_for(group, name):
                     raise CandidateFailed("incorrect", f"{name}: a timed call gave a wrong answer: {comparison.detail}")

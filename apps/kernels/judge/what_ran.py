@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from statistics import fmean
 
 from apps.kernels.evaluation import Policy, Rejection
 from apps.kernels.jail import freeze as ice
@@ -59,7 +58,7 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
         "seconds": {"used": round(sampling.seen.cpu_seconds, 3), "missed": round(sampling.missed, 3)},
     }
     findings.rejections += [*_copies(observed.pid, sampling.seen, session.full), *_judged(session, evidence)]
-    for seen in _by_source(findings.seen):
+    for seen in _by_way(findings.seen):
         if not findings.rejections:
             findings.rejections += _judged(session, _evidence(findings, seen, learned))
     if findings.rejections:
@@ -157,9 +156,10 @@ def _beyond_doubt(
     return _evidence(findings, [sampling.seen], learned)
 
 
-def _by_source(seen: Sequence[Seen]) -> list[list[Seen]]:
+def _by_way(seen: Sequence[Seen]) -> list[list[Seen]]:
     """Those that were sampled in the same way together."""
-    return [[one for one in seen if one.source == source] for source in dict.fromkeys(one.source for one in seen)]
+    ways = dict.fromkeys((one.source, one.period) for one in seen)
+    return [[one for one in seen if (one.source, one.period) == way] for way in ways]
 
 
 def _evidence(findings: Findings, seen: Sequence[Seen], learned: products.Learned) -> policy.Evidence:
@@ -173,15 +173,15 @@ def _evidence(findings: Findings, seen: Sequence[Seen], learned: products.Learne
         mine.update(one.kinds(one.caller))
         everywhere += products.pages(one.addresses, one.objects, one.work)
         of_caller += products.pages(one.caller, one.objects, one.work)
-    by_clock = bool(seen[0].period)
-    weights = [one.seconds_a_sample for one in seen if one.addresses]
+    first = seen[0]
+    cpu_seconds = sum(one.cpu_seconds for one in seen)
     return policy.Evidence(
         dict(kinds),
         dict(names),
         sum(one.calls for one in seen),
-        fmean(weights) if weights else 0.0,
-        seen[0].source,
-        slowness=_slowness(findings.timing.window_us) * (1.0 if by_clock else STOPPED_TIMES),
+        first.period or cpu_seconds / max(1, sum(kinds.values())),
+        first.source,
+        slowness=_slowness(findings.timing.window_us) * (1.0 if first.period else STOPPED_TIMES),
         products=products.allowed(everywhere, learned),
         seconds=sum(one.seconds for one in seen),
         caller=policy.Caller(sum(mine.values()), mine["torch"] + mine["other"] - products.allowed(of_caller, learned)),

@@ -203,7 +203,8 @@ def drain_ring(ring: mmap.mmap | bytearray) -> Iterator[tuple[int, int]]:
     offset, size = struct.unpack_from("=QQ", ring, _DATA_OFFSET)
     if size == 0:  # kernels before 4.1 leave it out
         offset, size = mmap.PAGESIZE, _PAGES * mmap.PAGESIZE
-    data = _between(bytes(ring[offset : offset + size]), tail, head) if head != tail else b""
+    first, end = tail % size, tail % size + min(head - tail, size)  # it begins again where it ends
+    data = bytes(ring[offset + first : offset + min(end, size)]) + bytes(ring[offset : offset + max(0, end - size)])
     struct.pack_into("=Q", ring, _HEAD + 8, head)
     position = 0
     while position + 8 <= len(data):
@@ -214,13 +215,6 @@ def drain_ring(ring: mmap.mmap | bytearray) -> Iterator[tuple[int, int]]:
             address, _, thread = struct.unpack_from("=QII", data, position + 8)
             yield KERNEL if mode & _MODE_MASK == _MODE_KERNEL else address, thread
         position += length
-
-
-def _between(data: bytes, tail: int, head: int) -> bytes:
-    """What lies from `tail` to `head`, counted without end, in a buffer that begins again where it ends."""
-    size = len(data)
-    first, end = tail % size, tail % size + min(head - tail, size)
-    return data[first:end] if end <= size else data[first:] + data[: end - size]
 
 
 # ---- stopping ------------------------------------------------------------------------------------------------------

@@ -56,10 +56,8 @@ def read_usage(pid: int, proc: Path = Path("/proc")) -> Usage:
     switches, threads = 0, {}
     for task in (proc / str(pid) / "task").iterdir():
         try:
-            status, schedule = (
-                (task / "status").read_text(errors="replace"),
-                (task / "schedstat").read_text(errors="replace"),
-            )
+            status = (task / "status").read_text(errors="replace")
+            schedule = (task / "schedstat").read_text()
         except OSError:
             continue  # a thread that has just ended
         found = re.search(r"^nonvoluntary_ctxt_switches:\s+(\d+)", status, re.M)

@@ -1,0 +1,36 @@
+"""What a process has mapped and how its pages there stand, as the kernel lists it (proc_pid_smaps(5))."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """One mapping: addresses, rights (`r-xp`), where in the file it begins, and the file's name ("" where there is none).
+
+    `bytes` holds what was asked for by the kernel's names (`Referenced`), as many bytes of its pages as are so.
+    """
+
+    start: int
+    end: int
+    rights: str
+    offset: int
+    path: str
+    bytes: dict[str, int] = field(default_factory=dict)
+
+
+def mappings(pid: int, wanted: Collection[str]) -> list[Mapped]:
+    """All mappings of a process, with the counts `wanted` of each; those that were read so far where it is gone."""
+    found: list[Mapped] = []
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if not line[0].isupper():  # the names of counts begin so, addresses don't
+                addresses, rights, offset, _device, _inode, *path = line.split(None, 5)
+                start, end = (int(part, 16) for part in addresses.split("-"))
+                found.append(Mapped(start, end, rights, int(offset, 16), path[0].strip() if path else ""))
+            elif (name := line.partition(":")[0]) in wanted:
+                found[-1].bytes[name] = 1024 * int(line.split()[1])
+    return found
