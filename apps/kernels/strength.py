@@ -18,18 +18,29 @@ from apps.kernels.host.store import keep_measurement, measurements_directory, re
 
 SCHEMA = 1
 # Distributions of inputs by name, as `inside.draws` makes them.
-QUICK = ("as given", "normal", "small", "low bits")
-FULL = ("as given", "as given", "normal", "small", "large", "offset", "heavy-tailed", "sparse", "all alike", "low bits")
+QUICK = ("as given", "mottled", "normal", "small", "low bits")
+FULL = (
+    "as given", "mottled", "normal", "small", "large", "offset", "heavy-tailed", "sparse", "all alike", "low bits",
+    "far out", "huge", "halves",
+)  # fmt: skip
 # Tried on what the quick checks let pass; those that catch something are added to them.
 STRONGER = (
     "large", "offset", "heavy-tailed", "sparse", "all alike",
-    "nearly alike", "one stands out", "cancelling", "cancelling pairs", "cancelling rows",
+    "nearly alike", "one stands out", "spiked", "cancelling", "cancelling pairs", "cancelling rows",
 )  # fmt: skip
 # Tried one after the other until an answer kept from inputs that differ from these in one element of sixteen is told: of a
 # mean over millions of numbers, only what comes from another distribution moves more than rounding.
 ALIKE = ("as given", "large", "offset")
 # Among their terms many are alike, or one outweighs the rest: a plain running sum's rounding errors add up there.
-DRIFTING = ("large", "heavy-tailed", "sparse", "all alike", "nearly alike", "one stands out", "low bits")
+DRIFTING = (
+    "large", "heavy-tailed", "sparse", "all alike", "nearly alike", "one stands out", "low bits", "mottled", "spiked",
+    "far out", "halves",
+)  # fmt: skip
+INTEGERS = (
+    "other integers"  # tried on a problem with integers or booleans among its inputs; joins where it tells something
+)
+# What timed calls' inputs are mixed with, beside those as given: the first at which the problem can be judged.
+TIMED = ("spiked", "mottled")
 UNUSED = "unused input"
 CONFIDENCE = 0.99
 
@@ -41,7 +52,8 @@ class Strength:
     `quick` and `full` are the distributions its candidates are checked on. `weak` holds sentences, one for each mutant
     that still passes; `imprecise` the lower precisions that do. `uncounted` are the distributions at which torch's own
     result is too far from float64 to judge by, `left_out` the largest share of elements left out at a discontinuity.
-    `alike` is where the one element in sixteen is taken from that tells an answer kept from before.
+    `alike` is where the one element in sixteen is taken from that tells an answer kept from before, `timed` what a part of
+    timed calls' inputs is mixed with, so that they are not all alike.
     `dependence` is, for each input tensor, the share of its elements on which the output is seen to depend at least, and
     `flops` what a call does as written. `complete` is False where time ran out.
     """
@@ -56,6 +68,7 @@ class Strength:
     left_out: float = 0.0
     jumps: bool = False
     alike: str = ALIKE[0]
+    timed: str = "as given"
     unused: tuple[int, ...] = ()
     dependence: tuple[float, ...] = ()
     flops: int | None = None

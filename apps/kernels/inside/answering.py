@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,7 +43,8 @@ def answer(oracle: Oracle, tensors: list[torch.Tensor], *, jumps: bool = False, 
     if oracle.double:
         exact, true = _watched(oracle, oracle.forward_double, inputs)
         oracle.restore()
-    scores = [_scores(oracle, *row) for row in zip(oracle.selects, mine, true, strict=True)]
+    terms = oracle.reductions or [1] * len(own)
+    scores = [_scores(oracle, *row) for row in zip(oracle.selects, terms, mine, true, strict=True)]
     return Answered(own, exact, scores, _jumps(oracle, tensors, exact, scores) if jumps else [None] * len(own))
 
 
@@ -93,7 +93,7 @@ def _selection(chosen: Chosen | None, indices: torch.Tensor) -> Plain:
     return {"rows": rows.shape[0], "n": rows.shape[1], "dim": dim, "ordered": chosen.ordered}
 
 
-def _scores(oracle: Oracle, spec: Plain, mine: Chosen | None, true: Chosen | None) -> Scores | None:
+def _scores(oracle: Oracle, spec: Plain, terms: int, mine: Chosen | None, true: Chosen | None) -> Scores | None:
     """What an output's indices select from, and how much worse than the best is within rounding."""
     if spec is None or mine is None or true is None:
         return None
@@ -103,9 +103,8 @@ def _scores(oracle: Oracle, spec: Plain, mine: Chosen | None, true: Chosen | Non
         kind = torch.finfo(own.dtype)
         scale = exact.abs().nan_to_num(posinf=0.0).amax(1, keepdim=True).clamp_min(kind.tiny)
         error = float(((own.double() - exact).abs() / scale).nan_to_num(posinf=0.0).max())
-        rounding = max(screening.ULPS * kind.eps, math.sqrt(oracle.reduction) * screening.summing(kind))
         if error:  # where nothing was rounded, as in values that are inputs themselves, there is a best one
-            limit = max(screening.OWN_ERROR_FACTOR * min(error, oracle.near), rounding)
+            limit = max(screening.own_factor(kind) * min(error, oracle.near), screening.least(kind, terms))
     return Scores(exact, spec["dim"], limit, bool(spec["ordered"]))
 
 

@@ -139,7 +139,7 @@ def compare(expect: mmap.mmap, raw: mmap.mmap, message: Plain) -> Plain:
             exact,
             own,
             got,
-            int(message["reduction"]),
+            int(item["reduction"]),
             near=float(message["near"]),
             drifts=bool(message["drifts"]),
             jumps=_jumps(expect, item),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import torch
 
-# How inputs are reshaped, by name. All keep shapes, data types and strides; tensors of integers and booleans stay as drawn.
+from apps.kernels.inside import integers
+from apps.kernels.inside.integers import edges_off
+
+# How inputs are reshaped, by name. All keep shapes, data types and strides; integers and booleans stay as drawn, but for one.
 AS_GIVEN, SMALL, LARGE, NORMAL, OFFSET, HEAVY, SPARSE, FLAT, LOW_BITS = (
     "as given",
     "small",
@@ -16,6 +19,10 @@ AS_GIVEN, SMALL, LARGE, NORMAL, OFFSET, HEAVY, SPARSE, FLAT, LOW_BITS = (
     "all alike",
     "low bits",
 )
+# What lies at the edges of the promise: large enough for exp to overflow, and for squares; halves and ties.
+FAR, HUGE, HALVES = "far out", "huge", "halves"
+# As given but in a few elements, which no look at a few others tells; and other integers and booleans.
+MOTTLED, SPIKED, INTEGERS = "mottled", "spiked", "other integers"
 INFINITE, NAN, SUBNORMAL = "infinite", "not a number", "subnormal"  # beyond what is promised  # fmt: skip
 # What finds savings that the usual ones let pass: drawn where a problem needs it.
 NEARLY_ALIKE, STANDS_OUT = "nearly alike", "one stands out"
@@ -24,7 +31,11 @@ CANCELLING, CANCELLING_PAIRS, CANCELLING_ROWS = "cancelling", "cancelling pairs"
 
 def reshape(tensor: torch.Tensor, how: str, generator: torch.Generator, index: int = 0) -> torch.Tensor:
     """The tensor with its distribution changed as named; `index` is its place among the inputs."""
-    if not tensor.is_floating_point() or how == AS_GIVEN or tensor.numel() == 0:
+    if how == AS_GIVEN or tensor.numel() == 0:
+        return tensor
+    if not tensor.is_floating_point():
+        return integers.others(tensor, generator) if how == INTEGERS else tensor
+    if how == INTEGERS:
         return tensor
     spread = tensor.float().std(correction=0).clamp_min(1e-3) if tensor.numel() > 1 else torch.tensor(1.0)
 
@@ -54,6 +65,17 @@ def reshape(tensor: torch.Tensor, how: str, generator: torch.Generator, index: i
         return _stands_out(tensor, float(spread), generator)
     if how in (CANCELLING, CANCELLING_PAIRS, CANCELLING_ROWS):
         return _cancelling(tensor, how, index, generator)
+    if how == FAR:
+        return (torch.sign(tensor.float()) * noise().abs_().mul_(40).add_(tensor.float().abs())).to(tensor.dtype)
+    if how == HUGE:
+        return tensor * 2.0 ** (7 if tensor.dtype == torch.float16 else 66)
+    if how == HALVES:
+        step = max(
+            0.5, 2.0 ** torch.floor(torch.log2(spread / 8)).item()
+        )  # from a dozen or so values, with ties among them
+        return (torch.round(tensor.float() / step) * step).to(tensor.dtype)
+    if how in (MOTTLED, SPIKED):
+        return _mottled(tensor, generator) if how == MOTTLED else _spiked(tensor, generator)
     if how in (INFINITE, NAN):
         odd = torch.rand(tensor.shape, generator=generator) < 0.001
         odd.view(-1)[0] = True
@@ -75,6 +97,29 @@ def low_bits(tensor: torch.Tensor) -> torch.Tensor:
         return tensor
     bits = tensor.view(torch.int32)
     return ((bits & ~0xFFFF) | 0x6F00).view(torch.float32)
+
+
+def _mottled(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """As given, but that in one of 64 elements here and there, and in blocks that make up as many, values lie at the ends of
+    the range that all of them come from: whatever a problem asks of its inputs' range still holds.
+    """
+    ends = torch.stack([tensor.min(), tensor.max()]).contiguous()
+    chosen = torch.rand(tensor.numel(), generator=generator) < 1 / 64
+    block = max(1, tensor.numel() >> 10)
+    for at in torch.randint(0, tensor.numel(), (16,), generator=generator).tolist():
+        chosen[at : at + block] = True
+    which = torch.randint(0, 2, (tensor.numel(),), generator=generator)
+    values = ends[which].view(tensor.shape)
+    return torch.where(edges_off(chosen).view(tensor.shape), values, tensor)
+
+
+def _spiked(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """As given, but that one of 256 elements is up to some hundreds of times as large: they make up half of any long sum, so
+    that a part of its terms is not like the whole.
+    """
+    chosen = torch.rand(tensor.numel(), generator=generator) < 1 / 256
+    factor = torch.exp2(4 + 4 * torch.rand(tensor.numel(), generator=generator)).view(tensor.shape)
+    return torch.where(edges_off(chosen).view(tensor.shape), (tensor.float() * factor).to(tensor.dtype), tensor)
 
 
 def _stands_out(tensor: torch.Tensor, spread: float, generator: torch.Generator) -> torch.Tensor:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,7 +20,7 @@ from apps.kernels.inside.answering import Answered
 from apps.kernels.inside.mutants import Mutant, Outputs, mutants
 from apps.kernels.inside.screening import CHUNK
 from apps.kernels.plain import Plain, to_plain
-from apps.kernels.strength import ALIKE, DRIFTING, FULL, QUICK, STRONGER, Strength
+from apps.kernels.strength import ALIKE, DRIFTING, FULL, INTEGERS, QUICK, STRONGER, TIMED, Strength
 
 if TYPE_CHECKING:
     from apps.kernels.inside.oracle import Oracle
@@ -39,6 +39,7 @@ class Case:
 
     oracle: Oracle
     how: str
+    seed: int
     tensors: list[torch.Tensor]
     answered: Answered
     counted: bool = True
@@ -63,6 +64,15 @@ class Case:
         return found
 
 
+@dataclass
+class _Integers:
+    """What was found by other integers: whether they tell anything, inputs that nothing depends on, and what passes all."""
+
+    tell: bool = False
+    unused: set[int] = field(default_factory=set)
+    weak: list[str] = field(default_factory=list)
+
+
 def examine(oracle: Oracle, seconds: float) -> Plain:
     """`Strength` as plain data. Takes about `seconds` at most; what was not reached is said."""
     return to_plain(_Examination(oracle, seconds).run())
@@ -84,13 +94,15 @@ class _Examination:
     def run(self) -> Strength:
         """All of it."""
         first = self._first()
-        alive = everyone = list(mutants(self.oracle, first))
+        everyone = list(mutants(self.oracle, first))
+        alive = [mutant for mutant in everyone if mutant.takes_as_given is None]
         stale = self._stale(first)
         for how in QUICK:
             if not alive:
                 break  # all of them are caught already, whatever the rest would show
             alive = self._survivors(first if how == "as given" else self._case(how), alive)
-        unused = {mutant.ignores for mutant in alive if mutant.name not in self.suspicious} - {None}
+        quiet = [mutant for mutant in alive if mutant.name not in self.suspicious]
+        unused = {mutant.ignores for mutant in quiet if mutant.ignores is not None}
         alive = [mutant for mutant in alive if not mutant.derived or mutant.name in self.suspicious]
         stronger: list[str] = []
         for how in STRONGER:
@@ -100,6 +112,11 @@ class _Examination:
             if len(left) < len(alive):
                 stronger.append(how)
             alive = left
+        integers = self._integers([mutant for mutant in everyone if mutant.takes_as_given is not None])
+        if integers.tell:
+            stronger.append(INTEGERS)
+        unused = {index for index in unused if first.tensors[index].is_floating_point()} | integers.unused
+        timed = next((how for how in TIMED if self._can_be_judged_at(how)), "as given")
         weights = self._weights_are_seen(first)
         shares, flops = self._depends(first), self._flops(first)
         alive = alive if self.complete else []  # of what was not tried to the end nothing is said
@@ -108,14 +125,15 @@ class _Examination:
             quick=(*QUICK, *stronger),
             full=(*FULL, *(how for how in stronger if how not in FULL)),
             tried=tuple(mutant.name for mutant in everyone),
-            weak=(*weak, *stale, *weights, *self._too_many_jumps()),
+            weak=(*weak, *integers.weak, *stale, *weights, *self._too_many_jumps()),
             imprecise=tuple(mutant.name for mutant in alive if mutant.level is not None),
             uncounted=tuple(self.uncounted),
             counted=tuple(self.counted),
             left_out=self.left_out,
             jumps=self.jumps,
             alike=self.alike,
-            unused=tuple(sorted(index for index in unused if index is not None)) if self.complete else (),
+            timed=timed,
+            unused=tuple(sorted(unused)) if self.complete else (),
             dependence=shares,
             flops=flops,
             complete=self.complete,
@@ -154,7 +172,7 @@ class _Examination:
             return None
         finally:
             self.oracle.restore()
-        case = Case(self.oracle, how, tensors, answered)
+        case = Case(self.oracle, how, SEED, tensors, answered)
         if look:
             self._look_at(case)
         return case
@@ -176,7 +194,7 @@ class _Examination:
             found.exact[index],
             found.own[index],
             got,
-            self.oracle.reduction,
+            self.oracle.reductions[index],
             near=self.oracle.near,
             drifts=case.how in DRIFTING,
             jumps=found.jumps[index],
@@ -219,6 +237,33 @@ class _Examination:
     @staticmethod
     def _equal(case: Case, made: Outputs) -> bool:
         return all(torch.equal(a, b) for a, b in zip(made, case.own, strict=True))
+
+    def _integers(self, takers: list[Mutant]) -> _Integers:
+        """What other integers and booleans than those given show. Some problems give the same ones each time."""
+        found = _Integers()
+        case = self._case(INTEGERS) if takers else None
+        if case is None or not case.counted:
+            found.weak += [self._reason(mutant) for mutant in takers]
+            return found
+        given = self.oracle.drawn(SEED, "as given")
+        for mutant in takers:
+            index = mutant.takes_as_given
+            if index is None or torch.equal(given[index], case.tensors[index]):
+                continue  # there is but one choice of them
+            made = mutant.make(case)
+            if made is not None and self._equal(case, made):
+                found.unused.add(index)
+            elif made is not None and self._right(case, made):
+                found.weak.append(self._reason(mutant))
+            else:
+                found.tell = True
+        return found
+
+    def _can_be_judged_at(self, how: str) -> bool:
+        """Whether inputs of this distribution count, be it that they were tried already."""
+        if how not in (*self.counted, *self.uncounted):
+            self._case(how)
+        return how in self.counted
 
     def _reason(self, mutant: Mutant) -> str:
         where = "every check" if len(self.counted) > 1 else f"the only check that counts ({', '.join(self.counted)})"
@@ -320,7 +365,7 @@ def _sections(case: Case, index: int, got: torch.Tensor) -> tuple[Case, int, tor
     step = whole // CHUNK // SECTIONS
 
     def some(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.reshape(-1)[:whole].view(-1, CHUNK)[::step].reshape(-1)
+        return outputs.in_order(tensor)[:whole].view(-1, CHUNK)[::step].reshape(-1)
 
     jumps = found.jumps[index]
     answered = Answered(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from apps.kernels.inside import values
+from apps.kernels.inside.draws import AS_GIVEN
 from apps.kernels.inside.lowered import LEVELS, Level, Lowered
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from apps.kernels.inside.oracle import Oracle
 
 Outputs = list[torch.Tensor]
+A_FEW = 32  # of so many terms one is left out
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Mutant:
     make: Callable[[Case], Outputs | None]
     level: Level | None = None  # a lower precision, where that is what is wrong with it
     ignores: int | None = None  # an input that it does not read
+    takes_as_given: int | None = None  # integers or booleans that it takes for what they are as given
     derived: bool = False  # made as the right answer is: where it equals that, nothing is wrong with it
 
 
@@ -46,7 +49,15 @@ def mutants(oracle: Oracle, case: Case) -> Iterator[Mutant]:
     for index, tensor in enumerate(case.tensors):
         if tensor.is_floating_point() and tensor.ndim and tensor.shape[-1] > 1:
             name = f"an answer from every second element of input {index}"
-            yield Mutant(name, _thinned(oracle, index), derived=True)
+            yield Mutant(name, _thinned(oracle, index, 2), derived=True)
+            if tensor.shape[-1] >= A_FEW:
+                name = f"an answer without one element in {A_FEW} of input {index}"
+                yield Mutant(name, _thinned(oracle, index, A_FEW), derived=True)
+        if tensor.is_floating_point() and tensor.numel() >= A_FEW * A_FEW:
+            yield Mutant(f"an answer without the end of input {index}", _cut(oracle, index), derived=True)
+        if not tensor.is_floating_point():
+            name = f"an answer that takes input {index} for what it is as given"
+            yield Mutant(name, _as_given(oracle, index), takes_as_given=index, derived=True)
     for level in LEVELS.get(_precision(case), ()):
         yield Mutant(level.name, _lowered(oracle, level), level=level)
 
@@ -95,12 +106,37 @@ def _ignoring(oracle: Oracle, index: int) -> Callable[[Case], Outputs | None]:
     return make
 
 
-def _thinned(oracle: Oracle, index: int) -> Callable[[Case], Outputs | None]:
+def _thinned(oracle: Oracle, index: int, each: int) -> Callable[[Case], Outputs | None]:
+    """One element in `each` along the last axis has the value of the one before it."""
+
     def make(case: Case) -> Outputs | None:
         tensors = list(case.tensors)
         tensors[index] = thin = tensors[index].clone()
-        pairs = thin.shape[-1] // 2
-        thin[..., 1 : 2 * pairs : 2] = thin[..., 0 : 2 * pairs : 2].clone()
+        whole = thin.shape[-1] // each * each
+        thin[..., each - 1 : whole : each] = thin[..., each - 2 : whole : each].clone()
+        return _answered(oracle, tensors)
+
+    return make
+
+
+def _cut(oracle: Oracle, index: int) -> Callable[[Case], Outputs | None]:
+    """The last few elements have the values of those before them."""
+
+    def make(case: Case) -> Outputs | None:
+        tensors = list(case.tensors)
+        flat = tensors[index].reshape(-1).clone()
+        few = flat.numel() // A_FEW
+        flat[-few:] = flat[-2 * few : -few].clone()
+        tensors[index] = flat.view(tensors[index].shape)
+        return _answered(oracle, tensors)
+
+    return make
+
+
+def _as_given(oracle: Oracle, index: int) -> Callable[[Case], Outputs | None]:
+    def make(case: Case) -> Outputs | None:
+        tensors = list(case.tensors)
+        tensors[index] = oracle.drawn(case.seed, AS_GIVEN)[index]
         return _answered(oracle, tensors)
 
     return make

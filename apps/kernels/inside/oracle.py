@@ -74,7 +74,7 @@ class Oracle:
         self.in_double: torch.nn.Module | None = None
         self.selects: list[Plain] = []
         self.double = False
-        self.reduction = 1
+        self.reductions: list[int] = []
         self.near = NEAR
 
     # -- opening -----------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class Oracle:
         if not returned or not any(t.numel() for t in returned):
             raise Refused("forward returns no tensor with elements")
         self.selects = answering.what_is_selected(self, inputs, returned)
-        self.reduction = counted.longest
+        self.reductions = [counted.of(tensor) for tensor in returned]
         self.double = self._double_works(inputs)
         kept = [*tensors, *self.model.state_dict().values()]
         pointers = {t.untyped_storage().data_ptr() for t in kept}
@@ -171,7 +171,7 @@ class Oracle:
             "outputs": specs,
             "output_tree": tree,
             "selects": self.selects,
-            "reduction": self.reduction,
+            "reductions": self.reductions,
             "operators": counted.operators,
             "allocated": counted.allocated,
             "returns_view": any(t.untyped_storage().data_ptr() in pointers for t in returned),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,12 @@ from apps.kernels.inside import screening
 from apps.kernels.inside.screening import CHUNK, NEAR
 from apps.kernels.plain import Plain
 
+FEW, LEAST = (
+    16,
+    32,
+)  # places along an axis, each of which may hold a quantity of its own; elements that make one's scale
+FILL_PEAK = 1000.0  # a value that stands for nothing (what a mask leaves) is at least so large
+FILLED = 16  # and there as often in a neighbourhood
 JUMPS_ALLOWED = 0.02  # share of elements at a discontinuity that may be left out
 NEAR_REDUCED = 2.0**-6  # where the reference itself computes products in fewer bits
 NEAR_ULPS = 8  # and in the shorter types, whose own rounding is larger than NEAR
@@ -48,10 +55,61 @@ def judge(
     one to judge by), error, tolerance, left_out, wrong, detail.
     """
     if own.is_floating_point():
-        return _floats(exact, own, got, reduction, near, drifts, jumps)
+        found = _floats(exact, own, got, reduction, near, drifts, jumps)
+        fill = _fill(exact) if found["passed"] else None
+        if fill is None:
+            return found
+        rest = [tensor.masked_fill(fill, 0.0) for tensor in (exact, own, got)]
+        among = _floats(rest[0], rest[1], rest[2], reduction, near, drifts, jumps)
+        return among if among["near"] and not among["passed"] else found
     if scores is not None:
         return _indices(exact, got, scores)
     return _integers(exact, own, got, jumps)
+
+
+def _of_few_places(shape: torch.Size) -> list[int]:
+    """Axes along which there may lie a mean, a sum of squares and a maximum side by side: those of few places that come last,
+    where LEAST elements and more lie at each. Each place is then judged against its own kind.
+    """
+    found: list[int] = []
+    inner, left = 1, math.prod(shape)
+    for axis in reversed(range(len(shape))):
+        if inner < CHUNK and 1 < shape[axis] <= FEW and left >= LEAST * shape[axis]:
+            found.insert(0, axis)
+            left //= shape[axis]
+        inner *= shape[axis]
+    return found
+
+
+def order_of(shape: torch.Size) -> list[int]:
+    """The axes in the order in which an output is divided into neighbourhoods."""
+    first = _of_few_places(shape)
+    return [*first, *(axis for axis in range(len(shape)) if axis not in first)]
+
+
+def chunk_of(shape: torch.Size) -> int:
+    """How many elements in that order make a neighbourhood."""
+    count = math.prod(shape) // math.prod(shape[axis] for axis in _of_few_places(shape))
+    return min(CHUNK, max(1, int(count)))
+
+
+def in_order(tensor: torch.Tensor) -> torch.Tensor:
+    """An output flat, in the order in which it is divided into neighbourhoods."""
+    return tensor.permute(order_of(tensor.shape)).reshape(-1)
+
+
+def _fill(exact: torch.Tensor) -> torch.Tensor | None:
+    """Which elements hold a large value that their neighbourhood has many times, as masks leave it: beside it all others
+    would count as nothing. None where there are none.
+    """
+    sizes = exact.abs()
+    if exact.numel() == 0 or not float(sizes.nan_to_num(posinf=0.0).max()) >= FILL_PEAK:
+        return None
+    flat = torch.where(torch.isfinite(sizes), sizes, 0.0)
+    peak = flat.max()
+    fill = flat == peak
+    count = int(fill.sum())
+    return fill if FILLED <= count < exact.numel() else None
 
 
 def _floats(
@@ -63,63 +121,66 @@ def _floats(
     drifts: bool,
     jumps: torch.Tensor | None,
 ) -> Plain:
-    exact, own, shaped, got = exact.reshape(-1), own.reshape(-1), got, got.reshape(-1)
+    shaped, size = got, chunk_of(got.shape)
+    exact, own, got = in_order(exact), in_order(own), in_order(got)
     near = max(near, NEAR_ULPS * torch.finfo(own.dtype).eps)
     if jumps is None:
-        usual = screening.screen(exact, own, got, reduction, drifts=drifts) or _screen_finite(
-            exact, own, got, reduction, drifts
+        usual = screening.screen(exact, own, got, size, reduction, drifts=drifts) or _screen_finite(
+            exact, own, got, size, reduction, drifts
         )
         if usual is not None:
             return {"passed": True, "error": usual.error, "tolerance": usual.tolerance, "near": True}
     if exact.numel() == 0:
         return {"passed": True, "error": 0.0, "tolerance": 0.0, "near": True}
     odd = ~torch.isfinite(own)
-    # where float32 itself overflows, float64 doesn't: there torch's own answer is what is meant
+    # where the result itself is too large for float32, or is none, torch's own answer is what is meant; where torch only
+    # passes through numbers that are too large, its answer is far from the exact one, like any other that is
+    lost = odd & (exact.abs() <= torch.finfo(own.dtype).max)
     exact = torch.where(odd, own.double(), exact)
     clean, mine = exact.masked_fill(odd, 0.0), own.masked_fill(odd, 0.0)
-    scale, _ = limits(clean, mine, reduction, drifts)
-    out = _relative(mine, clean, scale) > near
+    scale, _ = limits(clean, mine, size, reduction, drifts)
+    out = (_relative(mine, clean, scale, size) > near) | lost
     if jumps is not None:
-        out |= jumps.reshape(-1)
+        out |= in_order(jumps)
     share = float(out.double().mean())
     wrong_kind = (_kind(got) != _kind(own)) & ~out
     if bool(wrong_kind.any()):
         at = int(wrong_kind.nonzero()[0])
         words = f"{int(wrong_kind.sum())} elements are NaN or infinite where they should not be, or the reverse"
-        return _failure(shaped, own, at, words)
+        return _failure(shaped, got, own, at, words)
     theirs = got.masked_fill(odd, 0.0)
     if share <= JUMPS_ALLOWED and share:
         # left out: neither an error of theirs nor one of torch's own, which would widen the limit of their neighbours
         mine, theirs = torch.where(out, clean.to(own.dtype), mine), torch.where(out, clean.to(own.dtype), theirs)
-    scale, allowed = limits(clean, mine, reduction, drifts)
-    error = _relative(theirs, clean, scale)
-    excess = error - allowed.repeat_interleave(_chunk_size(clean.numel()))[: clean.numel()]
+    scale, allowed = limits(clean, mine, size, reduction, drifts)
+    error = _relative(theirs, clean, scale, size)
+    excess = error - allowed.repeat_interleave(size)[: clean.numel()]
     if share <= JUMPS_ALLOWED:
         excess = excess.masked_fill(out, -1.0)
     worst = int(excess.nan_to_num(nan=torch.inf).argmax())
     answer: dict[str, Any] = {
         "passed": float(excess[worst]) <= 0,
         "error": float(error[worst]),
-        "tolerance": float(allowed[worst // _chunk_size(clean.numel())]),
+        "tolerance": float(allowed[worst // size]),
         "near": share <= JUMPS_ALLOWED,
         "left_out": int(out.sum()) if share <= JUMPS_ALLOWED else 0,
         "share": share,
         "wrong": int((excess > 0).sum()),
     }
     if not answer["passed"]:
-        answer["detail"] = f"{answer['wrong']} of {clean.numel()} elements are off; {_place(shaped, exact, worst)}"
+        answer["detail"] = f"{answer['wrong']} of {clean.numel()} elements are off; {_place(shaped, got, exact, worst)}"
     return answer
 
 
 def _screen_finite(
-    exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, reduction: int, drifts: bool
+    exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, size: int, reduction: int, drifts: bool
 ) -> screening.Screened | None:
     """The usual case where torch's answer is NaN or infinite in places, and the candidate's is so in the same ones."""
     odd = (~torch.isfinite(own)).nonzero().squeeze(1)
     if not odd.numel() or not torch.equal(_kind(own[odd]), _kind(got[odd])):
         return None
     clean, mine, theirs = (tensor.index_fill(0, odd, 0.0) for tensor in (exact, own, got))
-    return screening.screen(clean, mine, theirs, reduction, drifts=drifts)
+    return screening.screen(clean, mine, theirs, size, reduction, drifts=drifts)
 
 
 def _integers(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, jumps: torch.Tensor | None) -> Plain:
@@ -187,13 +248,15 @@ def _counted(wrong: torch.Tensor, got: torch.Tensor, exact: torch.Tensor, share:
     }
     if count:
         at = int(wrong.nonzero()[0])
-        answer["detail"] = f"{count} of {wrong.numel()} elements differ; {_place(got, exact, at)}"
+        place = _place(got, got.reshape(-1), exact.reshape(-1), at, as_it_lies=True)
+        answer["detail"] = f"{count} of {wrong.numel()} elements differ; {place}"
     return answer
 
 
-def limits(exact: torch.Tensor, own: torch.Tensor, reduction: int, drifts: bool) -> tuple[torch.Tensor, torch.Tensor]:
+def limits(
+    exact: torch.Tensor, own: torch.Tensor, size: int, reduction: int, drifts: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
     """For each chunk its scale, and the largest error allowed relative to that scale (see `screening.limits`)."""
-    size = _chunk_size(exact.numel())
     error = (own.double() - exact).abs()
     peak, own_error = screening.largest(exact.abs(), size), screening.largest(error, size)
     return screening.limits(peak, own_error, torch.finfo(own.dtype), reduction, drifts=drifts)
@@ -205,30 +268,27 @@ def _kind(tensor: torch.Tensor) -> torch.Tensor:
     return kind + 2 * torch.isposinf(tensor).to(torch.int8) + 3 * torch.isneginf(tensor).to(torch.int8)
 
 
-def _relative(value: torch.Tensor, exact: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    size = _chunk_size(exact.numel())
+def _relative(value: torch.Tensor, exact: torch.Tensor, scale: torch.Tensor, size: int) -> torch.Tensor:
     return (value.double() - exact).abs() / scale.repeat_interleave(size)[: exact.numel()]
 
 
-def _chunk_size(count: int) -> int:
-    return min(CHUNK, max(1, count))
+def _place(shaped: torch.Tensor, got: torch.Tensor, exact: torch.Tensor, at: int, *, as_it_lies: bool = False) -> str:
+    """Where the element `at` of flat tensors lies in the output, and both values."""
+    order = list(range(shaped.ndim)) if as_it_lies else order_of(shaped.shape)
+    index, rest = dict.fromkeys(order, 0), at
+    for axis in reversed(order):
+        index[axis], rest = rest % shaped.shape[axis], rest // shaped.shape[axis]
+    place = [index[axis] for axis in range(shaped.ndim)] or [0]
+    return f"at {place} it is {got[at].item():.7g}, the answer is {exact[at].item():.7g}"
 
 
-def _place(got: torch.Tensor, exact: torch.Tensor, at: int) -> str:
-    index, rest = [], at
-    for size in reversed(got.shape if got.ndim > 1 else (got.numel(),)):
-        index.append(rest % size)
-        rest //= size
-    return f"at {index[::-1]} it is {got.reshape(-1)[at].item():.7g}, the answer is {exact.reshape(-1)[at].item():.7g}"
-
-
-def _failure(got: torch.Tensor, own: torch.Tensor, at: int, words: str) -> Plain:
+def _failure(shaped: torch.Tensor, got: torch.Tensor, own: torch.Tensor, at: int, words: str) -> Plain:
     return {
         "passed": False,
         "error": None,
         "tolerance": None,
         "near": True,
-        "detail": f"{words}; {_place(got, own, at)}",
+        "detail": f"{words}; {_place(shaped, got, own, at)}",
     }
 
 
@@ -236,7 +296,7 @@ def jumped(before: torch.Tensor, after: torch.Tensor, near: float) -> torch.Tens
     """Which elements of an output changed by more than `near` of their neighbourhood's scale, or at all if integers."""
     if not before.is_floating_point():
         return before != after
-    flat, size = before.reshape(-1), _chunk_size(before.numel())
+    flat, size = before.reshape(-1), min(CHUNK, max(1, before.numel()))
     if flat.numel() == 0:
         return torch.zeros(before.shape, dtype=torch.bool)
     flat, other = flat.double(), after.reshape(-1).double()

@@ -8,9 +8,16 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakIdKeyDictionary
 
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "dot", "mv", "addmv", "addbmm", "ger", "addr", "vdot")
 OWN = ("aten", "mkldnn")  # namespaces of torch's own operators
+# What hands elements on, or picks some of them, and adds nothing up.
+PICKING = (
+    "index", "index_select", "gather", "embedding", "take", "masked_select", "nonzero", "max", "min", "amax", "amin", "aminmax",
+    "argmax", "argmin", "topk", "sort", "kthvalue", "median", "mode", "max_pool2d_with_indices", "max_pool3d_with_indices",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "all", "any", "unique", "_unique2", "scatter", "index_put", "empty",
+)  # fmt: skip
 
 
 def is_product(name: str) -> bool:
@@ -23,11 +30,14 @@ def is_product(name: str) -> bool:
 
 
 class Counting(TorchDispatchMode):  # type: ignore[misc]
-    """While active, counts operators by name and bytes of new tensors, and keeps the longest reduction."""
+    """While active, counts operators by name and bytes of new tensors, and keeps how long the longest reduction is
+    that went into each tensor, and into any.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.longest = 1
+        self._lengths = WeakIdKeyDictionary()
         self.operators: dict[str, int] = {}
         self.allocated = 0
 
@@ -40,10 +50,19 @@ class Counting(TorchDispatchMode):  # type: ignore[misc]
         result = func(*args, **(kwargs or {}))
         name = str(func)
         self.operators[name] = self.operators.get(name, 0) + 1
-        self.longest = max(self.longest, _length(name, args, result))
+        length = max((self._lengths.get(t, 1) for t in _tensors((args, kwargs or {}))), default=1)
+        if not func.is_view:
+            length = max(length, _length(name, args, result))
+        for tensor in _tensors(result):
+            self._lengths[tensor] = length
+        self.longest = max(self.longest, length)
         if not func.is_view:
             self.allocated += _new_bytes(args, kwargs, result)
         return result
+
+    def of(self, tensor: torch.Tensor) -> int:
+        """Terms of the longest reduction that went into a tensor; the longest of all where it was not seen to be made."""
+        return int(self._lengths.get(tensor, self.longest))
 
 
 def _new_bytes(args: Any, kwargs: Any, result: Any) -> int:
@@ -89,10 +108,12 @@ def _length(name: str, args: Any, result: Any) -> int:
     length = 1
     if "convolution" in short and len(tensors) > 1:
         length = tensors[1].numel() // max(1, tensors[1].shape[0])
+    elif "scaled_dot_product" in short and len(tensors) > 2 and first.ndim > 1:
+        length = max(first.shape[-1], tensors[1].shape[-2])
     elif short in PRODUCTS:
         length = last.shape[-2 if last.ndim > 1 else 0]
     elif (along := _along(short, first, args)) is not None:
         length = along
-    elif isinstance(out, torch.Tensor) and out.numel():
+    elif isinstance(out, torch.Tensor) and out.numel() and short not in PICKING:
         length = first.numel() // out.numel()
     return max(1, int(length))

@@ -86,11 +86,13 @@ class Comparer:
         """Hold a copy against an answer; `how` names the distribution of the inputs."""
         offsets, _ = self._slots[copy.slot]
         hints = answer.hints or [{}] * len(copy.specs)
-        rows = zip(copy.specs, offsets, answer.exact, answer.own, hints, strict=True)
-        outputs = [{**spec.plain(), **hint, "got": at, "exact": e, "own": o} for spec, at, e, o, hint in rows]
         problem = self.oracle.problem
-        ask = {"reduction": problem.reduction, "near": problem.near, "drifts": how in DRIFTING}
-        said = self._ask({"outputs": outputs, **ask})
+        rows = zip(copy.specs, offsets, answer.exact, answer.own, problem.reductions, hints, strict=True)
+        outputs = [
+            {**spec.plain(), **hint, "got": at, "exact": e, "own": o, "reduction": terms}
+            for spec, at, e, o, terms, hint in rows
+        ]
+        said = self._ask({"outputs": outputs, "near": problem.near, "drifts": how in DRIFTING})
         return _summary(said["outputs"])
 
     def mix(self, orders: Sequence[MixOrder]) -> None:

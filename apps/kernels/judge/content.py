@@ -68,12 +68,18 @@ class Contents:
         self._last = -1
         self._staged: dict[Recipe, int] = {}
 
-    def draw_all(self, how: str = "as given") -> None:
-        """Fill slots 1 to the last under secret seeds, and see whether mixtures of them can be judged."""
+    def draw_all(self, last: str = "as given") -> None:
+        """Fill slots 1 to the last under secret seeds, that one from a distribution of its own, and see whether mixtures of
+        them can be judged.
+        """
         for slot in range(1, self.slots):
-            self.oracle.draw(slot, how)
+            self.oracle.draw(slot)
         self._staged.clear()
-        self.mixing = self._can_be_mixed()
+        self.mixing = self._can_be_mixed(2)
+        if self.mixing and last != "as given":
+            self.oracle.draw(self.slots - 1, last)
+            if not self._can_be_mixed(self.slots - 1):
+                self.oracle.draw(self.slots - 1)
 
     def new(self) -> Recipe:
         """A recipe unlike the last one."""
@@ -129,10 +135,10 @@ class Contents:
         for spec, at, start in zip(self.oracle.problem.inputs, offsets, source, strict=True):
             memory.view[at : at + spec.bytes] = bank[start : start + spec.bytes]
 
-    def _can_be_mixed(self) -> bool:
+    def _can_be_mixed(self, donor: int) -> bool:
         """Whether the reference takes a mixture as it takes a set as drawn (a matrix to invert may not let itself)."""
         self.ask(Recipe(1, 1))
         drawn = self.oracle.try_answer()
-        self.ask(Recipe(1, 2, secrets.randbits(48)))
+        self.ask(Recipe(1, donor, secrets.randbits(48)))
         mixed = self.oracle.try_answer()
         return mixed is not None and (mixed.finite or drawn is None or not drawn.finite)

@@ -20,7 +20,7 @@ from apps.kernels.judge.lock import device_lock
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.racing import race
 from apps.kernels.judge.session import SHARE_OF_MEMORY, Session
-from apps.kernels.judge.strength import strength_of
+from apps.kernels.judge.strength import follow, strength_of
 from apps.kernels.judge.what_ran import judge_what_ran
 from apps.kernels.machine import HostReport
 from apps.kernels.problem import BadProblem, read_problem
@@ -145,6 +145,7 @@ def _judge(
         findings.describe_environment(zygote, session.threads)
         if not trusted:
             findings.strength = strength_of(session)
+            follow(session, findings.strength)
         try:
             seconds = check(session, findings)
             noise = {**(host.noise if host else {}), **noise_of_this_host()}

@@ -37,7 +37,7 @@ class OpenProblem:
     output_tree: Plain
     state: tuple[StateItem, ...]
     training: bool
-    reduction: int
+    reductions: tuple[int, ...]  # for each output: terms of the longest sum that goes into it
     double: bool
     returns_view: bool
     outputs_share: bool  # whether outputs of one call share memory
@@ -125,7 +125,7 @@ class Oracle:
             output_tree=said["output_tree"],
             state=state,
             training=bool(said["training"]),
-            reduction=int(said["reduction"]),
+            reductions=tuple(int(terms) for terms in said["reductions"]),
             double=bool(said["double"]),
             returns_view=bool(said["returns_view"]),
             outputs_share=bool(said["outputs_share"]),

@@ -19,7 +19,7 @@ from apps.kernels.judge.racing import WARM_SECONDS
 from apps.kernels.judge.runner import Options
 from apps.kernels.judge.seen import timed_calls
 from apps.kernels.judge.session import Opened, Session
-from apps.kernels.judge.strength import strength_of
+from apps.kernels.judge.strength import follow, strength_of
 from apps.kernels.judge.timing import Group, Timer, block_size, regions_of, spills, ways_of
 from apps.kernels.judge.what_ran import judge_what_ran
 from apps.kernels.machine import HostReport
@@ -71,6 +71,7 @@ def prove(
     with session:
         findings.describe_environment(zygote, session.threads)
         findings.strength = strength or strength_of(session)
+        follow(session, findings.strength)
         try:
             seconds = check(session, findings)
             _calls_like_timed_ones(session, findings, seconds, host)
@@ -82,7 +83,7 @@ def prove(
 
 def _calls_like_timed_ones(session: Session, findings: Findings, seconds: float, host: HostReport | None) -> None:
     started = time.monotonic()
-    session.contents.draw_all()
+    session.contents.draw_all(session.timed)
     block = min(LARGEST_BLOCK, block_size(session, seconds / LARGEST_BLOCK))  # so that most windows hold several
     options = Options(
         role="candidate",

@@ -50,7 +50,7 @@ def race(
     When all is timed, `watch` gets the last group's candidate, warm and still frozen, for what remains to be seen.
     """
     found = Race(count=GROUPS if session.full else 1)
-    session.contents.draw_all()
+    session.contents.draw_all(session.timed)
     timer = Timer(session)
 
     def then(last: Group) -> None:

@@ -85,6 +85,7 @@ class Session:
     started: float = field(default_factory=time.monotonic)
     opened: Opened | None = None
     alike: str = "as given"  # where the one element in sixteen is taken from that tells an answer kept from before
+    timed: str = "as given"  # what timed calls' inputs are mixed with, beside those as given
     usually_finite: bool = True  # whether the reference's outputs are, on inputs as the problem gives them
     build_seconds: float = 240.0  # that a runner may take until it is warm
     call_seconds: float = 60.0  # and a single call

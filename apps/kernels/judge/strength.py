@@ -19,8 +19,12 @@ def strength_of(session: Session) -> Strength:
         found = _examined(session)
     if found.refusal:
         raise ProblemRefused(found.refusal)
-    session.oracle.jumps, session.alike = found.jumps, found.alike
     return found
+
+
+def follow(session: Session, found: Strength) -> None:
+    """Have the judgement draw its inputs as it takes to tell right from wrong here."""
+    session.oracle.jumps, session.alike, session.timed = found.jumps, found.alike, found.timed
 
 
 def _examined(session: Session) -> Strength:

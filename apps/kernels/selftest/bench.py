@@ -14,7 +14,7 @@ from apps.kernels.judge.proving import prove
 from apps.kernels.judge.session import Opened
 from apps.kernels.machine import Bandwidth, Ceilings, HostReport
 from apps.kernels.selftest.corpus import Entry
-from apps.kernels.strength import Strength
+from apps.kernels.strength import TIMED, Strength
 
 NOT_JUDGED = "it could not be judged here"
 OPEN_SECONDS = 1800.0  # that a problem's oracle may stay open
@@ -69,7 +69,7 @@ class Bench:
                 zygote=self.zygote,
                 opened=opened,
                 built=self._built.get(entry.problem),
-                strength=Strength(),
+                strength=None if entry.examined else Strength(timed=TIMED[-1]),
                 host=_host_of(entry.bandwidth),
             )
         except (HostCannotJudge, ProblemRefused):

@@ -40,7 +40,7 @@ KINDS = {
 class Entry:
     """One candidate. `reason` are words that the verdict's reason must hold, `rule` a rule its text must break.
 
-    `by` is "run" for what is judged by what it does, whatever its text says, and "text" for what is refused for its text
+    `examined` says that its problem is tested beforehand, as any in use is, and stronger inputs are drawn for it. `by` is "run" for what is judged by what it does, whatever its text says, and "text" for what is refused for its text
     alone. `bandwidth` (GB/s) is what the machine is said to reach at most; `specialised` what it must be shown not to hold,
     `holds` what it must be shown to hold.
     """
@@ -55,6 +55,7 @@ class Entry:
     policy: Policy = Policy.KERNEL
     tier: Tier = Tier.QUICK
     deadline: float = 90.0
+    examined: bool = False
     bandwidth: float | None = None
     specialised: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
@@ -104,6 +105,7 @@ def _entry(data: dict[str, Any]) -> Entry:
         policy=Policy(data.get("policy", Policy.KERNEL)),
         tier=Tier(data.get("depth", Tier.QUICK)),
         deadline=data.get("deadline", 90.0),
+        examined=data.get("examined", False),
         bandwidth=data.get("bandwidth"),
         specialised=tuple(data.get("specialised", ())),
         holds=tuple(data.get("holds", ())),
