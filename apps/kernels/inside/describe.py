@@ -225,7 +225,7 @@ def _plain_or_words(value: Any) -> Plain:
 
 def _quirks(found: dict[str, Any]) -> tuple[Quirk, ...]:
     quirks = []
-    if found.get("returns_view"):
+    if any(found.get("views", ())):
         quirks.append(
             Quirk("returns a view", "an output shares its input's memory; a candidate must return new storage")
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import torch
 
 from apps.kernels.inside import integers
@@ -151,14 +153,19 @@ def _cancelling(tensor: torch.Tensor, how: str, index: int, generator: torch.Gen
     return found
 
 
-def alter_state(model: torch.nn.Module, generator: torch.Generator) -> None:
-    """Other weights: every floating-point parameter and buffer moved away from what its constructor gave.
+def alter_state(model: torch.nn.Module, generator: torch.Generator, leave: Collection[str] = ()) -> None:
+    """Other weights: every floating-point parameter and running statistic moved away from what its constructor gave.
 
-    Values that are all positive stay positive (variances, scales); the rest get noise of a tenth of their size.
+    Values that are all positive stay positive (variances, scales); the rest get noise of a tenth of their size. Other buffers
+    are constants of the problem (a mask, positions), and stay; so does what is named in `leave`.
     """
+    learnt = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    for place, module in model.named_modules():
+        if isinstance(module, torch.nn.modules.batchnorm._NormBase):
+            learnt |= {f"{place}.{name}".lstrip(".") for name in ("running_mean", "running_var")}
     with torch.no_grad():
-        for tensor in model.state_dict().values():
-            if not tensor.is_floating_point() or tensor.numel() == 0:
+        for name, tensor in model.state_dict().items():
+            if name not in learnt or name in leave or not tensor.is_floating_point() or tensor.numel() == 0:
                 continue
             factor = 1 + 0.2 * (torch.rand(tensor.shape, generator=generator) - 0.5)
             positive = bool((tensor > 0).all())

@@ -156,7 +156,7 @@ class Oracle:
             raise Refused("its output is random: the same inputs gave different outputs")
         returned: list[torch.Tensor] = []
         try:
-            tree = values.encode(first, returned)
+            tree = values.encode(first, returned, by_key=True)
             specs = [values.describe(t) for t in returned]
         except values.NotPlain as problem:
             raise Refused(f"forward must return tensors, not {problem}") from None
@@ -174,7 +174,7 @@ class Oracle:
             "reductions": self.reductions,
             "operators": counted.operators,
             "allocated": counted.allocated,
-            "returns_view": any(t.untyped_storage().data_ptr() in pointers for t in returned),
+            "views": [t.untyped_storage().data_ptr() in pointers for t in returned],
             "outputs_share": len({t.untyped_storage().data_ptr() for t in returned if t.numel()})
             < sum(t.numel() > 0 for t in returned),
             "updated": updated,
@@ -256,9 +256,13 @@ class Oracle:
 
     def do_state(self, message: Plain) -> Plain:
         """Construct the model under a seed, alter its parameters if asked, write its state for the runners."""
+        before = self.model.state_dict()
         self._construct(message["seed"])
         if message.get("alter") is not None:
-            draws.alter_state(self.model, torch.Generator().manual_seed(message["alter"]))
+            # of what a candidate can't be given, it can make itself what was drawn, from the seed; not what is set from outside
+            now = self.model.state_dict()
+            leave = {name for name in message["missing"] if not torch.equal(before[name], now[name])}
+            draws.alter_state(self.model, torch.Generator().manual_seed(message["alter"]), leave)
             self._remember()
         state = self._map(STATE)
         for name, tensor in self.model.state_dict().items():
@@ -276,11 +280,12 @@ class Oracle:
             return self.model(*inputs)
 
     def forward_double(self, inputs: Any) -> Any:
-        """The model's answer in float64, of the same inputs; leaves its buffers as they were."""
+        """The model's answer in float64, of the same inputs and buffers."""
         if self.in_double is None:
             self.in_double = copy.deepcopy(self.model).double()
             self.in_double.train(self.model.training)
-            self.double_buffers = {n: b.detach().clone() for n, b in self.in_double.named_buffers()}
+        for name, buffer in self.in_double.named_buffers():
+            buffer.copy_(self.buffers_before[name])
         usual = torch.get_default_dtype()
         torch.manual_seed(self.seed)
         torch.set_default_dtype(torch.float64)
@@ -289,8 +294,6 @@ class Oracle:
                 result = self.in_double(*as_double(inputs))
         finally:
             torch.set_default_dtype(usual)
-        for name, buffer in self.in_double.named_buffers():
-            buffer.copy_(self.double_buffers[name])
         return result
 
     def restore(self) -> None:
@@ -306,6 +309,7 @@ class Oracle:
             if name in places:
                 spec = values.contiguous_spec(values.dtype_name(buffer.dtype), list(buffer.shape))
                 buffer.copy_(values.over(state, places[name], spec))
+                self.buffers_before[name] = buffer.detach().clone()
 
     def write_buffers(self, places: Plain) -> None:
         """Write the buffers that a call updates to where the judge asked for them."""

@@ -49,16 +49,21 @@ class Counting(TorchDispatchMode):  # type: ignore[misc]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         name = str(func)
-        self.operators[name] = self.operators.get(name, 0) + 1
-        length = max((self._lengths.get(t, 1) for t in _tensors((args, kwargs or {}))), default=1)
+        if self.is_counted(args, kwargs, result):
+            self.operators[name] = self.operators.get(name, 0) + 1
+        length = max((self._lengths.get(t, 1) for t in tensors_in((args, kwargs or {}))), default=1)
         if not func.is_view:
             length = max(length, _length(name, args, result))
-        for tensor in _tensors(result):
+        for tensor in tensors_in(result):
             self._lengths[tensor] = length
         self.longest = max(self.longest, length)
         if not func.is_view:
             self.allocated += _new_bytes(args, kwargs, result)
         return result
+
+    def is_counted(self, args: Any, kwargs: Any, result: Any) -> bool:
+        """Whether this operator is one to be named: here all are."""
+        return True
 
     def of(self, tensor: torch.Tensor) -> int:
         """Terms of the longest reduction that went into a tensor; the longest of all where it was not seen to be made."""
@@ -67,19 +72,20 @@ class Counting(TorchDispatchMode):  # type: ignore[misc]
 
 def _new_bytes(args: Any, kwargs: Any, result: Any) -> int:
     """Bytes of the storages that a result has and the operands have not."""
-    old = {t.untyped_storage().data_ptr() for t in _tensors((args, kwargs))}
-    new = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in _tensors(result)}
+    old = {t.untyped_storage().data_ptr() for t in tensors_in((args, kwargs))}
+    new = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors_in(result)}
     return sum(size for pointer, size in new.items() if pointer not in old)
 
 
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors of an operator's arguments or results."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _tensors(item)
+            yield from tensors_in(item)
     elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
+        yield from tensors_in(list(value.values()))
 
 
 def _along(short: str, first: torch.Tensor, args: Any) -> int | None:
@@ -108,6 +114,8 @@ def _length(name: str, args: Any, result: Any) -> int:
     length = 1
     if "convolution" in short and len(tensors) > 1:
         length = tensors[1].numel() // max(1, tensors[1].shape[0])
+    elif "avg_pool" in short and "adaptive" not in short:
+        length = next((math.prod(a) for a in args if isinstance(a, list | tuple)), 1)
     elif "scaled_dot_product" in short and len(tensors) > 2 and first.ndim > 1:
         length = max(first.shape[-1], tensors[1].shape[-2])
     elif short in PRODUCTS:

@@ -17,7 +17,9 @@ MOST = 32  # different calls that are kept of one call of a model
 
 
 class Watching(reductions.Counting):
-    """Counts as `Counting` does, and keeps the products and convolutions it sees as plain data."""
+    """Counts as `Counting` does, but for what works on single numbers (a count of calls); keeps the products and convolutions
+    it sees as plain data.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,6 +29,10 @@ class Watching(reductions.Counting):
         if reductions.is_product(str(func)) and len(self.products) < MOST:
             self._keep(str(func), args, kwargs or {})
         return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def is_counted(self, args: Any, kwargs: Any, result: Any) -> bool:
+        """Whether any of its tensors holds more than one number."""
+        return any(tensor.numel() > 1 for tensor in reductions.tensors_in((args, kwargs, result)))
 
     def _keep(self, name: str, args: Any, kwargs: Any) -> None:
         tensors: list[torch.Tensor] = []

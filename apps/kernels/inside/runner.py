@@ -76,10 +76,11 @@ def main(channel: Channel, payload: Plain) -> None:
         laid = [inputs[first] for first in payload["firsts"]]  # the others share these ones' pages, not their places
         if payload["role"] == "compiled":
             model(*laid[0])  # this builds it
-        layouts, keys, alive = _warm_up(model, laid, float(payload["warm_seconds"]))
-        channel.send({"stage": "warm", "buffers": _buffers(model, payload), "keys": keys, "guarded": guarded})
+        layouts, nested, alive = _warm_up(model, laid, float(payload["warm_seconds"]))
+        watched = Watched(model, payload)
+        channel.send({"stage": "warm", "buffers": watched.named(), "nesting": nested, "guarded": guarded})
         if payload.get("observe"):
-            channel.send({"stage": "observed", **_observed(model, inputs)})
+            channel.send({"stage": "observed", **_observed(model, inputs), "buffers": watched.named()})
     except Exception as problem:
         channel.send({"failed": explain(problem), "stage": stage, "rule": closed.rule_of(problem)})
         return
@@ -89,7 +90,7 @@ def main(channel: Channel, payload: Plain) -> None:
     if message.get("do") == "close":
         close_building()
         channel.send({"stage": "closed"})
-    serve(channel, model, inputs, layouts, usual, alive)
+    serve(channel, model, inputs, layouts, usual, alive, watched)
 
 
 def _construct(module: Any, class_name: str, payload: Plain) -> Any:
@@ -105,23 +106,38 @@ def _construct(module: Any, class_name: str, payload: Plain) -> Any:
 
 
 def _load_state(channel: Channel, model: Any, payload: Plain) -> Plain:
-    """Copy the reference's state in where names match; says which names did not."""
+    """Copy the reference's state in where names match; says which did not, and what has their values by another name."""
     specs = payload["state"]
     if not specs or not isinstance(model, torch.nn.Module):
-        return {"missing": [s["name"] for s in specs], "bytes": 0}
+        return {"missing": [s["name"] for s in specs]}
     memory = mmap.mmap(channel.files[STATE], 0, prot=mmap.PROT_READ)
-    own = model.state_dict()
+    own, known = model.state_dict(), {spec["name"] for spec in specs}
+    renamed = dict((payload.get("extra") or {}).get("renamed") or {})
+    others = {name: tensor for name, tensor in own.items() if name not in known and name not in renamed.values()}
     missing = []
     for spec in specs:
-        target = own.get(spec["name"])
-        if target is None:
-            missing.append(spec["name"])
+        name = spec["name"]
+        given = values.over(memory, spec["at"], values.contiguous_spec(spec["dtype"], spec["shape"]))
+        target = own.get(name)
+        if target is None and name not in renamed and (found := _same_in(others, given)):
+            renamed[name] = found
+            others.pop(found)
+        if target is None and (target := own.get(renamed.get(name, ""))) is None:
+            missing.append(name)
             continue
         if list(target.shape) != spec["shape"]:
-            raise _Wrong(f"{spec['name']} has shape {tuple(target.shape)}; the reference's is {tuple(spec['shape'])}")
+            raise _Wrong(f"{name} has shape {tuple(target.shape)}; the reference's is {tuple(spec['shape'])}")
         if target.numel():
-            target.copy_(values.over(memory, spec["at"], values.contiguous_spec(spec["dtype"], spec["shape"])))
-    return {"missing": missing}
+            target.copy_(given)
+    return {"missing": missing, "renamed": renamed}
+
+
+def _same_in(others: dict[str, torch.Tensor], given: torch.Tensor) -> str | None:
+    """The first of these that has the same type, shape and values: whoever named it otherwise made it alike."""
+    for name, tensor in others.items():
+        if tensor.dtype == given.dtype and tensor.shape == given.shape and torch.equal(tensor, given):
+            return name
+    return None
 
 
 def _inputs(channel: Channel, payload: Plain) -> list[tuple[Any, ...]]:
@@ -140,9 +156,8 @@ def _inputs(channel: Channel, payload: Plain) -> list[tuple[Any, ...]]:
     return placements
 
 
-def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple[Any, list[str], Alive]:
-    """Call the model for some time on throw-away inputs: its outputs' layouts, dictionaries' keys, and what is still
-    alive.
+def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple[Any, Plain, Alive]:
+    """Call the model for some time on throw-away inputs: its outputs' layouts, how they are nested, and what is still alive.
 
     Calls go in windows, and earlier windows' outputs stay alive, as they will when it is timed: the heap then has room for
     them on pages that have been touched. What an output leaves is too small for the next one, for which room to align is
@@ -153,7 +168,7 @@ def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple
     started = time.perf_counter()
     output = model(*inputs[0])
     _entries(output, layouts, news)
-    keys = _keys(output)
+    nested = nesting(output)
     del output
     block = inputs[: max(1, len(inputs) - 1)]  # one set of inputs more lies there than a window takes
     alive: Alive = collections.deque()
@@ -163,7 +178,7 @@ def _warm_up(model: Any, inputs: list[tuple[Any, ...]], seconds: float) -> tuple
             alive.popleft()
         alive.append([model(*arguments) for arguments in block])
         windows += 1
-    return (layouts, news), keys, alive
+    return (layouts, news), nested, alive
 
 
 def _empty_model(outputs: Plain, tree: Plain) -> Any:
@@ -175,14 +190,6 @@ def _empty_model(outputs: Plain, tree: Plain) -> Any:
     return model
 
 
-def _buffers(model: Any, payload: Plain) -> Plain:
-    """Addresses of the buffers that the reference updates, where the model has them by name."""
-    if not isinstance(model, torch.nn.Module):
-        return {}
-    wanted = set(payload.get("updated") or ())
-    return {n: b.data_ptr() for n, b in model.named_buffers() if n in wanted and b.is_contiguous()}
-
-
 def _observed(model: Any, inputs: list[tuple[Any, ...]]) -> Plain:
     """What one call dispatches: operators by name with their number, products as called, bytes of new tensors."""
     with Watching() as seen:
@@ -190,28 +197,73 @@ def _observed(model: Any, inputs: list[tuple[Any, ...]]) -> Plain:
     return {"operators": seen.operators, "products": seen.products, "allocated": seen.allocated}
 
 
+_PLAIN = (type(None), bool, int, float, str)
+
+
+def _by_key(item: tuple[Any, Any]) -> str:
+    return str(item[0])
+
+
 def _flatten(output: Any, into: list[Any]) -> None:
     if isinstance(output, list | tuple):
         for item in output:
             _flatten(item, into)
     elif isinstance(output, dict):
-        for item in output.values():
+        for _, item in sorted(output.items(), key=_by_key):
             _flatten(item, into)
-    else:
+    elif type(output) not in _PLAIN:  # those are known from the warm-up
         into.append(output)
 
 
-def _keys(output: Any) -> list[str]:
-    """The keys of the dictionaries in an output, in the order in which its tensors are flattened."""
-    if isinstance(output, dict):
-        return [name for key, item in output.items() for name in (str(key), *_keys(item))]
+def nesting(output: Any) -> Plain:
+    """How tensors lie in an output: a list for lists and tuples, a dictionary, "t" for what is no plain value."""
     if isinstance(output, list | tuple):
-        return [name for item in output for name in _keys(item)]
-    return []
+        return [nesting(item) for item in output]
+    if isinstance(output, dict):
+        return {str(key): nesting(item) for key, item in output.items()}
+    return str(output) if type(output) in _PLAIN else "t"
 
 
 _TENSOR_TYPES = (torch.Tensor, torch.nn.Parameter)
 _data_ptr, _stride, _is_neg = torch.Tensor.data_ptr, torch.Tensor.stride, torch.Tensor.is_neg
+_is_contiguous = torch.Tensor.is_contiguous
+
+
+class Watched:
+    """The buffers that the reference updates, as the model has them: a call may put another tensor in the place of one."""
+
+    def __init__(self, model: Any, payload: Plain) -> None:
+        self._names: list[str] = list(payload.get("updated") or ()) if isinstance(model, torch.nn.Module) else []
+        self._holders = [self._holder(model, name) for name in self._names]
+        self._last: list[int] = []
+
+    @staticmethod
+    def _holder(model: torch.nn.Module, name: str) -> tuple[dict[str, Any], str]:
+        """The dictionary of the module that holds a buffer, and its name there; an empty one where there is none."""
+        path, _, own = name.rpartition(".")
+        try:
+            return model.get_submodule(path)._buffers, own
+        except AttributeError:
+            return {}, own
+
+    def addresses(self) -> list[int]:
+        """Where they lie now; 0 for one that is none."""
+        found = []
+        for holder, name in self._holders:
+            buffer = holder.get(name)
+            good = type(buffer) in _TENSOR_TYPES and _is_contiguous(buffer)
+            found.append(_data_ptr(buffer) if good else 0)
+        return found
+
+    def named(self) -> dict[str, int]:
+        """The same by name."""
+        self._last = self.addresses()
+        return dict(zip(self._names, self._last, strict=True))
+
+    @property
+    def moved(self) -> dict[str, int]:
+        """Where they lie, if that is elsewhere than when it was asked last; else nothing."""
+        return self.named() if self._names and self.addresses() != self._last else {}
 
 
 def _entries(output: Any, layouts: dict[Any, int], news: list[Plain]) -> list[tuple[int, int]]:
@@ -252,6 +304,7 @@ def serve(
     known: Any,
     usual: dict[str, Plain],
     generations: Alive,
+    watched: Watched,
 ) -> None:
     """Call the model when told: a message of u16 (outputs to keep alive, then one placement a call)."""
     layouts, news = known
@@ -276,7 +329,8 @@ def serve(
         found = [_entries(result, layouts, news) for result in results]
         generations.append(results)
         body = b"".join([pack(*entry) for entries in found for entry in entries])
-        extra = dumps(news).encode() if news else b""
+        moved = watched.moved
+        extra = dumps({"layouts": news, "buffers": moved}).encode() if news or moved else b""
         news.clear()
         body = struct.pack("<I", len(body)) + body + extra
         send(header.pack(len(body), BYTES) + body)

@@ -39,8 +39,11 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def encode(value: Any, tensors: list[torch.Tensor]) -> Plain:
-    """The tree of a value; its tensors are appended to `tensors`. Raises `NotPlain`."""
+def encode(value: Any, tensors: list[torch.Tensor], *, by_key: bool = False) -> Plain:
+    """The tree of a value; its tensors are appended to `tensors`, those of a dictionary in the order of its keys if `by_key`.
+
+    Raises `NotPlain`.
+    """
     if isinstance(value, torch.Tensor):
         tensors.append(value)
         return {"t": len(tensors) - 1}
@@ -54,9 +57,10 @@ def encode(value: Any, tensors: list[torch.Tensor]) -> Plain:
         return {"device": str(value)}
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
-        return {kind: [encode(item, tensors) for item in value]}
+        return {kind: [encode(item, tensors, by_key=by_key) for item in value]}
     if isinstance(value, dict):
-        return {"dict": [[str(key), encode(item, tensors)] for key, item in value.items()]}
+        items = sorted(value.items(), key=lambda item: str(item[0])) if by_key else value.items()
+        return {"dict": [[str(key), encode(item, tensors, by_key=by_key)] for key, item in items]}
     raise NotPlain(f"a {type(value).__name__}")
 
 
@@ -78,9 +82,9 @@ def decode(tree: Plain, tensors: list[torch.Tensor]) -> Any:
 
 
 def tensors_of(value: Any) -> list[torch.Tensor]:
-    """The tensors in a value, in order. Raises `NotPlain`."""
+    """The tensors in what a model returns, in order. Raises `NotPlain`."""
     found: list[torch.Tensor] = []
-    encode(value, found)
+    encode(value, found, by_key=True)
     return found
 
 

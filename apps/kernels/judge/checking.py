@@ -52,10 +52,11 @@ def check(session: Session, findings: Findings) -> float:
 def set_other_weights(session: Session, missing: tuple[str, ...]) -> int:
     """Give the reference other weights; returns the seed that models must be constructed under.
 
-    A candidate that names its parameters otherwise can't be handed any, so there only the seed changes.
+    What a candidate has under no name (`missing`) it can't be handed: of that the seed decides, and what no seed changes is
+    altered all the same. Who leaves out a scale of ones is wrong for any other.
     """
     seed = PUBLIC_SEED + 1 + secrets.randbelow(1 << 20)
-    session.oracle.set_state(seed, None if missing else secrets.randbits(40))
+    session.oracle.set_state(seed, secrets.randbits(40), missing)
     return seed
 
 
@@ -107,7 +108,7 @@ def _describe(session: Session, findings: Findings, runner: Runner) -> None:
     news = runner.news
     findings.build = Build(round(news.build_seconds, 4), readable(log[-8000:]))
     findings.setup = Setup(round(news.setup_seconds, 4), news.setup_bytes)
-    findings.missing = news.missing
+    findings.missing, session.renamed = news.missing, news.renamed
     if not news.guarded:
         findings.environment["guard pages"] = "none around tensors: this torch's allocator is not laid out as expected"
     findings.library_calls = policy.library_calls(news.operators)
@@ -143,7 +144,8 @@ def _raise_if_failed(findings: Findings, runner: Runner) -> None:
         return
     hint, missing = "", runner.news.missing
     if missing:
-        hint = f" (ModelNew has no parameters named {', '.join(missing[:4])}, so it could not be given the reference's)"
+        names = ", ".join(missing[:4])
+        hint = f" (ModelNew has no parameters named {names}, nor others like them, so it could not be given the reference's)"
     raise CandidateFailed("incorrect", f"{wrong.name}: {wrong.detail}{hint}")
 
 

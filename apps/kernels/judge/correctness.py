@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from apps.kernels.evaluation import Correctness, Robustness, Trial
+from apps.kernels.judge import buffers
 from apps.kernels.judge.comparer import Comparison, Copy
 from apps.kernels.judge.content import Recipe
 from apps.kernels.judge.errors import CandidateFailed
@@ -70,23 +71,24 @@ def _trial(
     """One set of inputs; None where the reference can't take it, or torch's float32 is not near float64."""
     oracle, comparer = session.oracle, session.comparer
     place = runner.places.firsts[index % len(runner.places.firsts)]
-    buffers = _buffers_before(session, runner)
     comparisons: list[Comparison] = []
     session.contents.ask(recipe)
-    answer = oracle.try_answer(buffers)
+    answer = oracle.try_answer(buffers.lay(oracle, buffers.values_in(oracle, runner)))
     if answer is None:
         return None
     first: Copy | None = None
-    for _repeat in range(calls):
+    wrong_buffer: str | None = None
+    for repeat in range(calls):
+        if repeat and oracle.problem.updated:  # the answer of a call may depend on what the one before has left
+            answer = oracle.answer(buffers=buffers.lay(oracle, buffers.values_in(oracle, runner)))
         session.contents.write(recipe, runner.arena, runner.place(place))
         window = runner.call([place], keep=1, timeout=min(session.call_seconds, session.left))
         copy = comparer.copy(len(comparisons), runner, window.outputs[0])
         runner.check_alone()
-        if first is not None and comparer.same(first, copy):
+        wrong_buffer = wrong_buffer or buffers.that_differs(oracle, buffers.values_in(oracle, runner))
+        if first is not None and not oracle.problem.updated and comparer.same(first, copy):
             break
         first = copy
-        if not comparisons:
-            wrong_buffer = _buffer_that_differs(session, runner, buffers)
         comparison = comparer.compare(copy, answer, how)
         if how == USUAL:
             session.usually_finite = answer.finite
@@ -101,7 +103,7 @@ def _trial(
     spec = oracle.problem.outputs[worst.worst]
     detail = worst.detail
     if wrong_buffer:
-        detail = f"buffer {wrong_buffer} is not updated as the reference updates it"
+        detail = buffers.words(wrong_buffer)
     if worst.left_out:
         detail = f"{detail} {worst.left_out} elements at a discontinuity left out".strip()
     return Trial(
@@ -114,50 +116,6 @@ def _trial(
         tolerance=worst.tolerance,
         detail=detail,
     )
-
-
-def _buffers_before(session: Session, runner: Runner) -> dict[str, int] | None:
-    """Copy the runner's updated buffers into the state file's second half, as the oracle's starting point."""
-    problem = session.oracle.problem
-    if not problem.updated:
-        return None
-    places = {}
-    for item in problem.state:
-        if item.name not in problem.updated:
-            continue
-        if item.name not in runner.news.buffers:
-            raise CandidateFailed("incorrect", f"it has no buffer {item.name}, which the reference updates")
-        size = _size(item.shape, item.dtype)
-        at = session.oracle.state_bytes + item.at
-        runner.memory.read_into(session.oracle.state, at, runner.news.buffers[item.name], size)
-        places[item.name] = at
-    return places
-
-
-def _buffer_that_differs(session: Session, runner: Runner, places: dict[str, int] | None) -> str | None:
-    """The name of a buffer whose value after the call is not the oracle's, compared loosely: they are averages."""
-    if not places:
-        return None
-    from apps.kernels.judge.numbers import close_enough
-
-    problem, state = session.oracle.problem, session.oracle.state
-    for item in problem.state:
-        if item.name in places:
-            size = _size(item.shape, item.dtype)
-            mine = runner.memory.read_at(runner.news.buffers[item.name], size)
-            theirs = bytes(state.view[places[item.name] : places[item.name] + size])
-            if not close_enough(mine, theirs, item.dtype):
-                return item.name
-    return None
-
-
-def _size(shape: tuple[int, ...], dtype: str) -> int:
-    from apps.kernels.judge.memory import ITEM_BYTES
-
-    count = 1
-    for size in shape:
-        count *= size
-    return count * ITEM_BYTES[dtype]
 
 
 def summarise(trials: Sequence[Trial]) -> Correctness:

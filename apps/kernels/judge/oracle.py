@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from apps.kernels.host.processor import processor
@@ -39,7 +40,7 @@ class OpenProblem:
     training: bool
     reductions: tuple[int, ...]  # for each output: terms of the longest sum that goes into it
     double: bool
-    returns_view: bool
+    views: tuple[bool, ...]  # for each output: whether it lies in an input's or a parameter's memory
     outputs_share: bool  # whether outputs of one call share memory
     updated: tuple[str, ...]
     operators: dict[str, int]
@@ -127,7 +128,7 @@ class Oracle:
             training=bool(said["training"]),
             reductions=tuple(int(terms) for terms in said["reductions"]),
             double=bool(said["double"]),
-            returns_view=bool(said["returns_view"]),
+            views=tuple(map(bool, said["views"])),
             outputs_share=bool(said["outputs_share"]),
             updated=tuple(said["updated"]),
             operators={str(k): int(v) for k, v in said["operators"].items()},
@@ -172,10 +173,12 @@ class Oracle:
                 raise
             return None
 
-    def set_state(self, seed: int = PUBLIC_SEED, alter: int | None = None) -> None:
-        """Write the state that models constructed under `seed` shall have; `alter` seeds other weights."""
+    def set_state(self, seed: int = PUBLIC_SEED, alter: int | None = None, missing: Sequence[str] = ()) -> None:
+        """Write the state that models constructed under `seed` shall have. `alter` seeds other weights: of those in `missing`,
+        which a candidate can't be given, the ones that are alike under any seed.
+        """
         places = {item.name: item.at for item in self.problem.state}
-        self._ask({"do": "state", "seed": seed, "alter": alter, "places": places})
+        self._ask({"do": "state", "seed": seed, "alter": alter, "missing": list(missing), "places": places})
         self._forget_weights()
 
     def weights(self) -> SharedMemory:

@@ -25,6 +25,7 @@ class Outputs:
 
     def __init__(self, problem: OpenProblem) -> None:
         self.problem = problem
+        self.buffers: dict[str, int] = {}  # where those lie that the reference updates, once they have moved
         self._layouts: list[Plain] = []
 
     def entries(self, answer: bytes) -> list[Entry]:
@@ -33,7 +34,9 @@ class Outputs:
             (size,) = struct.unpack_from("<I", answer)
             entries = list(ENTRY.iter_unpack(answer[4 : 4 + size]))
             if len(answer) > 4 + size:
-                self._layouts += json.loads(answer[4 + size :])
+                news = json.loads(answer[4 + size :])
+                self._layouts += news["layouts"]
+                self.buffers |= {str(name): int(address) for name, address in news["buffers"].items()}
         return entries
 
     def are_all(self, entries: Sequence[Entry], calls: int) -> bool:
@@ -47,11 +50,12 @@ class Outputs:
             count = len(entries) / max(1, calls)
             raise CandidateFailed("incorrect", f"it returns {count:g} tensors a call, the reference {len(expected)}")
         with believed("how its outputs are laid out"):
-            flat = [self._output(entry, expected[i % len(expected)]) for i, entry in enumerate(entries)]
+            flat = [self._output(entry, i % len(expected)) for i, entry in enumerate(entries)]
         return [flat[i : i + len(expected)] for i in range(0, len(flat), len(expected))]
 
-    def _output(self, entry: Entry, expected: TensorSpec) -> Output:
+    def _output(self, entry: Entry, index: int) -> Output:
         address, number = entry
+        expected = self.problem.outputs[index]
         if number >= len(self._layouts):
             raise CandidateFailed("rejected", "it names an output layout it never described", "forged report")
         layout = self._layouts[number]
@@ -77,7 +81,7 @@ class Outputs:
         if spec.shares_memory and not expected.shares_memory:
             words = f"its output's elements share memory (strides {stride} for shape {shape}), the reference's don't"
             raise CandidateFailed("incorrect", words)
-        return Output(address, spec)
+        return Output(address, spec, view=self.problem.views[index])
 
     def check_storage(
         self,
@@ -90,14 +94,12 @@ class Outputs:
 
         `inputs` are beginning and end of the memory that inputs lie in. Raises `CandidateFailed`.
         """
-        if self.problem.returns_view:
-            return
-        for output in (output for outputs in window.outputs for output in outputs):
+        for output in window.own:
             if any(output.address < end and start < output.end for start, end in inputs):
                 raise CandidateFailed("incorrect", "it returns its input's own memory, the reference new memory")
         if not self.problem.outputs_share:
             for outputs in window.outputs:
-                _refuse_shared(outputs)
+                _refuse_shared([output for output in outputs if not output.view])
         for earlier in alive:
             _refuse_same(earlier, window)
             if any(
@@ -138,8 +140,8 @@ def _runs(spec: TensorSpec) -> tuple[int, list[int]]:
 
 def _refuse_same(earlier: Window, window: Window) -> None:
     """No output of a window lies where one of an earlier window lies that is still held."""
-    for old in (output for outputs in earlier.outputs for output in outputs):
-        for new in (output for outputs in window.outputs for output in outputs):
+    for old in earlier.own:
+        for new in window.own:
             if old.spec.bytes and new.address < old.end and old.address < new.end:
                 raise CandidateFailed(
                     "incorrect", "it returns the same memory again while the earlier output is still held"

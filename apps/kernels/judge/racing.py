@@ -188,7 +188,7 @@ def _group(session: Session, findings: Findings, found: Race, index: int) -> Ite
         runners[name] = runner = session.runner(options, first=fresh or watched, arena=arena)
         runner.name = name
         if fresh:
-            session.against_artefacts = runner.built
+            session.against_artefacts, session.against_renamed = runner.built, runner.news.renamed
 
     try:
         starts = _starts(session, start)

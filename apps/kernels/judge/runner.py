@@ -157,7 +157,7 @@ class Runner:
             if stage in ("imported", "prepared"):
                 started = time.monotonic()
             if stage == "warm" and self.options.role == "candidate":
-                self.news.check_keys(self.problem)
+                self.news.check_nesting(self.problem)
 
     def close_building(self, *, keep_artefacts: bool = False) -> None:
         """End the build phase: no exec, no fork from here on; verified from outside, then frozen."""
@@ -295,6 +295,11 @@ class Runner:
         """Let it run outside a window (while being profiled)."""
         ice.thaw(self.jailed.pid)
         self.frozen = False
+
+    @property
+    def buffers(self) -> dict[str, int]:
+        """Where the buffers lie that the reference updates, as it said last; 0 where it has none of that name."""
+        return self._outputs.buffers or self.news.buffers
 
     def process_changes(self) -> dict[str, Plain]:
         """What the model has changed for its whole process since it was loaded: name to value before and after."""

@@ -85,6 +85,8 @@ class Session:
     started: float = field(default_factory=time.monotonic)
     opened: Opened | None = None
     alike: str = "as given"  # where the one element in sixteen is taken from that tells an answer kept from before
+    renamed: dict[str, str] = field(default_factory=dict)  # parameters that the candidate has by other names
+    against_renamed: dict[str, str] = field(default_factory=dict)  # and the version it is timed against
     timed: str = "as given"  # what timed calls' inputs are mixed with, beside those as given
     usually_finite: bool = True  # whether the reference's outputs are, on inputs as the problem gives them
     build_seconds: float = 240.0  # that a runner may take until it is warm
@@ -149,7 +151,9 @@ class Session:
         Its inputs lie in `arena`, which others may read as well, or else in one of its own.
         """
         if options.role == "candidate":
-            options = replace(options, extra={"real_headers": self.request.real_headers})
+            renamed = self.renamed if options.source == self.request.candidate else self.against_renamed
+            extra = {"real_headers": self.request.real_headers, "renamed": renamed}
+            options = replace(options, extra=extra)
         built = self._built_before(options)
         runner = Runner(self.zygote, self.oracle, options, replace(self.limits, wall_seconds=self.left), built, arena)
         self._runners.append(runner)

@@ -36,7 +36,7 @@ class TheirMemory:
 
     def poison(self, window: Window, scratch: SharedMemory, spots: Sequence[float] | None = None) -> None:
         """Fill a window's outputs, or pages of them at `spots`, with what nobody takes for an answer: they are about to go."""
-        for output in (output for outputs in window.outputs for output in outputs):
+        for output in window.own:
             whole = range(0, output.spec.bytes, scratch.size)
             parts = [(at, min(scratch.size, output.spec.bytes - at)) for at in whole]
             for at, size in parts if spots is None else output.pages(spots):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from apps.kernels.evaluation import Samples
 from apps.kernels.host.processor import processor
-from apps.kernels.judge import ahead, compiled, statistics
+from apps.kernels.judge import ahead, buffers, compiled, statistics
 from apps.kernels.judge.comparer import Copy
 from apps.kernels.judge.content import Recipe
 from apps.kernels.judge.errors import CandidateFailed, ProblemRefused
@@ -27,6 +27,9 @@ TARGET_SECONDS = 0.003  # a window shorter than this holds several calls, with u
 USUAL_THREADS = 4
 MOST_TIMES = 8  # as long at most: beyond 32 threads a judgement would take too long
 LARGEST_BLOCK = 256
+LARGEST_UPDATING_BLOCK = (
+    16  # where calls update buffers: to check one, all before it in its window are answered as well
+)
 LARGEST_DRAWN_BLOCK = 8  # where each call's inputs are drawn anew, which takes longer than mixing
 ARENA_BYTES = 256 << 20
 SETTLING_ROUNDS = 2  # of each group, not counted
@@ -47,11 +50,18 @@ CHECK_SLOT = 2  # raw memory: slots from here on hold copies for later checks
 
 @dataclass
 class Kept:
-    """What is kept of one timed call for checking: everything (`copy`) or a few pages (`samples`)."""
+    """What is kept of one timed call for checking: everything (`copy`) or a few pages (`samples`).
+
+    Where calls update buffers also what these held before its window and after it, and what all of its calls were made on.
+    """
 
     recipe: Recipe
     copy: Copy | None = None
     samples: list[Sample] = field(default_factory=list)
+    before: buffers.Values = field(default_factory=dict)
+    after: buffers.Values = field(default_factory=dict)
+    recipes: tuple[Recipe, ...] = ()
+    call: int = 0  # which of them
 
 
 @dataclass
@@ -116,6 +126,8 @@ def block_size(session: Session, call_seconds: float) -> int:
     wanted = math.ceil(target_seconds(session.threads) / max(call_seconds, 1e-6))
     per_call = max(1, session.oracle.problem.input_bytes + session.oracle.problem.output_bytes)
     largest = LARGEST_BLOCK if session.contents.mixing else LARGEST_DRAWN_BLOCK
+    if session.oracle.problem.updated:
+        largest = min(largest, LARGEST_UPDATING_BLOCK)
     return max(1, min(wanted, largest, ARENA_BYTES // per_call))
 
 
@@ -215,6 +227,7 @@ class Timer:
                     self.session.sweep()
                 else:
                     self._write(runner, recipes, order)
+                before = buffers.values_in(self.session.oracle, runner) if name in whole else {}
                 window = runner.call(order, keep=keep, timeout=min(120.0, self.session.left))
                 if counted:
                     group.times.setdefault(name, []).append(window.nanoseconds / 1000 / group.block)
@@ -223,7 +236,7 @@ class Timer:
                 chosen = _random.randrange(group.block)
                 window.samples = self._take_samples(runner, window, chosen, spots)
                 if name in checked and counted:
-                    self._keep(group, name, window, recipes[chosen], chosen, whole=name in whole)
+                    self._keep(group, name, window, recipes, chosen, before=before if name in whole else None)
 
     @contextmanager
     def _answering_for(self, group: Group, name: str) -> Iterator[None]:
@@ -282,16 +295,17 @@ class Timer:
         return order
 
     def _pages_say_something(self, runner: Runner) -> bool:
-        """Whether pages of its outputs can be held against the answer's: not in outputs with gaps, or transposed."""
-        return all(output.spec.contiguous for outputs in runner.alive[-1].outputs for output in outputs)
+        """Whether pages of its outputs can be held against the answer's: not in outputs with gaps, or transposed, nor where an
+        answer begins from what earlier calls have left.
+        """
+        whole = all(output.spec.contiguous for outputs in runner.alive[-1].outputs for output in outputs)
+        return whole and not runner.problem.updated
 
     def _small(self, runner: Runner) -> bool:
         return runner.problem.output_bytes <= POISON_WHOLE
 
     def _poison(self, runner: Runner, keep: int, spots: Sequence[float] | None) -> None:
         """Spoil the outputs that the next window gives back, or of each the pages at `spots`: new ones will lie there."""
-        if runner.problem.returns_view:
-            return
         for window in list(runner.alive)[: max(0, len(runner.alive) - keep)]:
             runner.memory.poison(window, self.poison, spots)
 
@@ -310,14 +324,26 @@ class Timer:
                 samples.append(Sample(call, index, offset, runner.memory.read(output, offset, size)))
         return samples
 
-    def _keep(self, group: Group, name: str, window: Window, recipe: Recipe, call: int, *, whole: bool) -> None:
+    def _keep(
+        self,
+        group: Group,
+        name: str,
+        window: Window,
+        recipes: Sequence[Recipe],
+        call: int,
+        *,
+        before: buffers.Values | None,
+    ) -> None:
+        """Keep a call for checking: whole where it is said what the buffers held `before` its window."""
         kept = group.kept.setdefault(name, [])
         runner = group.runners[name]
-        if whole:
+        if before is not None:
             slot = CHECK_SLOT + sum(1 for entries in group.kept.values() for k in entries if k.copy is not None)
-            kept.append(Kept(recipe, self.session.comparer.copy(slot, runner, window.outputs[call])))
+            copy = self.session.comparer.copy(slot, runner, window.outputs[call])
+            after = buffers.values_in(self.session.oracle, runner)
+            kept.append(Kept(recipes[call], copy, before=before, after=after, recipes=tuple(recipes), call=call))
         elif self._pages_say_something(runner):
-            kept.append(Kept(recipe, samples=list(window.samples)))
+            kept.append(Kept(recipes[call], samples=list(window.samples)))
         runner.check_alone()  # afterwards: it has stood still while it was read
 
     # -- checking what was timed -------------------------------------------------------------------------------------
@@ -348,6 +374,11 @@ class Timer:
 
     def _check(self, group: Group, recipe: Recipe, entries: Sequence[tuple[str, Kept]]) -> None:
         session = self.session
+        if session.oracle.problem.updated:
+            for name, kept in entries:
+                with self._answering_for(group, name):
+                    self._check_window(name, kept)
+            return
         session.contents.ask(recipe)
         answer = session.oracle.answer()
         for name, kept in entries:
@@ -356,3 +387,17 @@ class Timer:
             if comparison.near and not comparison.passed:
                 with self._answering_for(group, name):
                     raise CandidateFailed("incorrect", f"{name}: a timed call gave a wrong answer: {comparison.detail}")
+
+    def _check_window(self, name: str, kept: Kept) -> None:
+        """Answer all calls of its window one after the other, from what the buffers held; then they must be as it left them."""
+        session, oracle = self.session, self.session.oracle
+        places = buffers.lay(oracle, kept.before)
+        for index, recipe in enumerate(kept.recipes):
+            session.contents.ask(recipe)
+            answer = oracle.answer(buffers=places)  # which leaves what comes next begins from
+            if index == kept.call and kept.copy:
+                comparison = session.comparer.compare(kept.copy, answer)
+                if comparison.near and not comparison.passed:
+                    raise CandidateFailed("incorrect", f"{name}: a timed call gave a wrong answer: {comparison.detail}")
+        if wrong := buffers.that_differs(oracle, kept.after):
+            raise CandidateFailed("incorrect", f"{name}: while it was timed, {buffers.words(wrong)}")

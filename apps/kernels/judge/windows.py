@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from apps.kernels.judge.memory import TensorSpec
@@ -16,6 +16,7 @@ class Output:
 
     address: int
     spec: TensorSpec
+    view: bool = False  # whether the reference's lies in an input's or a parameter's memory, as this may then
 
     @property
     def end(self) -> int:
@@ -47,3 +48,8 @@ class Window:
     outputs: list[list[Output]]
     cpu_nanoseconds: int = 0
     samples: list[Sample] = field(default_factory=list)
+
+    @property
+    def own(self) -> Iterator[Output]:
+        """Those of its outputs that must be new memory."""
+        return (output for outputs in self.outputs for output in outputs if not output.view)

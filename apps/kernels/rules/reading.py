@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+WITH_GRADIENTS = frozenset({"backward", "jvp", "vjp"})  # of a function that autograd knows: a call has no gradient
 SET_UP = frozenset({"__init__", "prepare", "__new__", "load_state_dict", "_load_from_state_dict", "__init_subclass__"})
 
 
@@ -83,10 +84,17 @@ def _closure(reading: Reading, model: ast.ClassDef) -> Iterator[Function]:
                 if node.id in top_level:
                     waiting.append(top_level[node.id])
                 elif node.id in reading.classes and node.id != model.name:
-                    kept = methods(reading.classes[node.id])
-                    waiting += [method for name, method in kept.items() if name not in SET_UP]
+                    owner = reading.classes[node.id]
+                    passive = SET_UP | WITH_GRADIENTS if _is_known_to_autograd(reading, owner) else SET_UP
+                    waiting += [method for name, method in methods(owner).items() if name not in passive]
             elif isinstance(node, ast.Attribute) and _is_own(node) and node.attr in own and node.attr not in SET_UP:
                 waiting.append(own[node.attr])
+
+
+def _is_known_to_autograd(reading: Reading, owner: ast.ClassDef) -> bool:
+    return any(
+        reading.dotted(base) in ("torch.autograd.Function", "torch.autograd.function.Function") for base in owner.bases
+    )
 
 
 def _is_own(node: ast.Attribute) -> bool:

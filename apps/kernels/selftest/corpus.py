@@ -40,7 +40,9 @@ KINDS = {
 class Entry:
     """One candidate. `reason` are words that the verdict's reason must hold, `rule` a rule its text must break.
 
-    `examined` says that its problem is tested beforehand, as any in use is, and stronger inputs are drawn for it. `by` is "run" for what is judged by what it does, whatever its text says, and "text" for what is refused for its text
+    `examined` says that its problem is tested beforehand, as any in use is, and stronger inputs are drawn for it.
+
+    `by` is "run" for what is judged by what it does, whatever its text says, and "text" for what is refused for its text
     alone. `bandwidth` (GB/s) is what the machine is said to reach at most; `specialised` what it must be shown not to hold,
     `holds` what it must be shown to hold.
     """

@@ -1,0 +1,60 @@
+"""Computes what a mask leaves, and fills in the rest."""
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+
+import torch
+from torch import nn
+
+SOURCE = r"""
+#include <cmath>
+extern "C" void run(const float* x, float* y, int b, int n, int coarse) {
+#pragma omp parallel for collapse(2)
+  for (int k = 0; k < b; ++k)
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) {
+        long at = ((long)k * n + i) * n + j;
+        float v = coarse ? std::round(x[at]) : x[at];
+        y[at] = j > i ? -1e9f : v * 0.125f;
+      }
+}
+"""
+
+
+def load(source, flags=("-O3", "-march=native", "-fopenmp")):
+    directory = os.path.join(tempfile.gettempdir(), hashlib.sha256(repr((source, flags)).encode()).hexdigest()[:16])
+    os.makedirs(directory, exist_ok=True)
+    library = os.path.join(directory, "kernel.so")
+    if not os.path.exists(library):
+        text = os.path.join(directory, "kernel.cpp")
+        with open(text, "w") as file:
+            file.write(source)
+        command = [os.environ.get("CXX", "g++"), "-std=c++17", "-shared", "-fPIC", *flags, text, "-o", library]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+    return ctypes.CDLL(library)
+
+
+LIB = load(SOURCE)
+
+
+def P(tensor):
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def N(value):
+    return ctypes.c_int64(value)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, *init):
+        super().__init__()
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        LIB.run(P(x), P(y), x.shape[0], x.shape[1], 0)
+        return y

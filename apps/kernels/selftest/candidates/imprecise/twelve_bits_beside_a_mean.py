@@ -1,0 +1,65 @@
+"""Keeps twelve bits of what lies beside the mean of a million numbers."""
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+
+import torch
+from torch import nn
+
+SOURCE = r"""
+#include <cstdint>
+#include <cstring>
+extern "C" void run(const float* x, const float* y, float* p, float* mean, long n) {
+  double s = 0;
+#pragma omp parallel for reduction(+ : s)
+  for (long i = 0; i < n; ++i) {
+    float v = x[i] * y[i];
+    s += (double)v * v;
+    v *= 1.7f;
+    std::uint32_t u;
+    std::memcpy(&u, &v, 4);
+    u = (u + 0x800) & 0xfffff000;
+    std::memcpy(p + i, &u, 4);
+  }
+  *mean = s / n;
+}
+"""
+
+
+def load(source, flags=("-O3", "-march=native", "-fopenmp")):
+    directory = os.path.join(tempfile.gettempdir(), hashlib.sha256(repr((source, flags)).encode()).hexdigest()[:16])
+    os.makedirs(directory, exist_ok=True)
+    library = os.path.join(directory, "kernel.so")
+    if not os.path.exists(library):
+        text = os.path.join(directory, "kernel.cpp")
+        with open(text, "w") as file:
+            file.write(source)
+        command = [os.environ.get("CXX", "g++"), "-std=c++17", "-shared", "-fPIC", *flags, text, "-o", library]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+    return ctypes.CDLL(library)
+
+
+LIB = load(SOURCE)
+
+
+def P(tensor):
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def N(value):
+    return ctypes.c_int64(value)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, *init):
+        super().__init__()
+
+    def forward(self, x, y):
+        p, mean = torch.empty_like(x), torch.empty(())
+        LIB.run(P(x), P(y), P(p), P(mean), N(x.numel()))
+        return p, mean

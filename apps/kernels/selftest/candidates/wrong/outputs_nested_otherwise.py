@@ -1,0 +1,57 @@
+"""Wraps each output in a list."""
+
+import ctypes
+import hashlib
+import os
+import subprocess
+import tempfile
+
+import torch
+from torch import nn
+
+SOURCE = r"""
+extern "C" void run(const float* a, const float* b, float* s, float* p, long n) {
+#pragma omp parallel for
+  for (long i = 0; i < n; ++i) {
+    s[i] = a[i] + b[i];
+    p[i] = a[i] * b[i];
+  }
+}
+"""
+
+
+def load(source, flags=("-O3", "-march=native", "-fopenmp")):
+    directory = os.path.join(tempfile.gettempdir(), hashlib.sha256(repr((source, flags)).encode()).hexdigest()[:16])
+    os.makedirs(directory, exist_ok=True)
+    library = os.path.join(directory, "kernel.so")
+    if not os.path.exists(library):
+        text = os.path.join(directory, "kernel.cpp")
+        with open(text, "w") as file:
+            file.write(source)
+        command = [os.environ.get("CXX", "g++"), "-std=c++17", "-shared", "-fPIC", *flags, text, "-o", library]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+    return ctypes.CDLL(library)
+
+
+LIB = load(SOURCE)
+
+
+def P(tensor):
+    return ctypes.c_void_p(tensor.data_ptr())
+
+
+def N(value):
+    return ctypes.c_int64(value)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, *init):
+        super().__init__()
+
+    def forward(self, pair):
+        a, b = pair
+        s, p = torch.empty_like(a), torch.empty_like(a)
+        LIB.run(P(a), P(b), P(s), P(p), N(a.numel()))
+        return {"sum": [s], "product": [p]}
