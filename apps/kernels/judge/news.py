@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.oracle import OpenProblem
-from apps.kernels.judge.reports import believed
+from apps.kernels.judge.reports import believed, forged
 from apps.kernels.plain import Plain
 
 LONGEST_WORDS = 200
@@ -56,6 +56,8 @@ class News:
 
     def check_nesting(self, problem: OpenProblem) -> None:
         """Outputs lie in one another, and are named, as the reference's. Raises `CandidateFailed`."""
+        if self.nesting is None:
+            raise forged("news of its build that leave out its outputs")
         wanted = nesting_of(problem.output_tree)
         if self.nesting != wanted:
             theirs = f"the reference's {in_words(wanted)}"
