@@ -11,14 +11,15 @@ from apps.kernels.judge.timing import (
     ARENA_BYTES,
     LARGEST_BLOCK,
     LARGEST_DRAWN_BLOCK,
+    LARGEST_UPDATING_BLOCK,
     TARGET_SECONDS,
     block_size,
     target_seconds,
 )
 
 
-def a_session(threads: int, bytes_a_call: int = 1 << 16, mixing: bool = True) -> Any:
-    problem = SimpleNamespace(input_bytes=bytes_a_call // 2, output_bytes=bytes_a_call // 2)
+def a_session(threads: int, bytes_a_call: int = 1 << 16, mixing: bool = True, updated: tuple[str, ...] = ()) -> Any:
+    problem = SimpleNamespace(input_bytes=bytes_a_call // 2, output_bytes=bytes_a_call // 2, updated=updated)
     contents = SimpleNamespace(mixing=mixing)
     return SimpleNamespace(threads=threads, oracle=SimpleNamespace(problem=problem), contents=contents)
 
@@ -41,3 +42,4 @@ def test_windows_and_what_lies_in_memory_for_them_stay_bounded() -> None:
     assert block_size(a_session(16, ARENA_BYTES // 3), 0.0001) == 3
     assert block_size(a_session(16, 2 * ARENA_BYTES), 0.0001) == 1
     assert block_size(a_session(2, mixing=False), 0.0001) == LARGEST_DRAWN_BLOCK
+    assert block_size(a_session(2, updated=("mean",)), 0.0001) == LARGEST_UPDATING_BLOCK

@@ -96,6 +96,15 @@ def test_pages_of_code_are_told_by_object_and_place_in_it() -> None:
     assert allowed(seen, Learned()) == 0
 
 
+def test_code_without_a_file_is_allowed_for_as_long_as_the_products_run_in_it() -> None:
+    """A convolution that a library compiles as it runs takes no other code of that kind along."""
+    seen, learned = {("", 0): 1000}, Learned(frozenset({("", 0)}), compiled=1e-4)
+    a_second = 100 / 1e-3  # hundred calls, a sample a millisecond
+    assert allowed(seen, learned, a_second) == 50
+    assert allowed({("", 0): 12}, learned, a_second) == 12
+    assert allowed(seen, Learned(learned.pages), a_second) == 1000, "how long they take was not seen"
+
+
 def test_what_was_learned_from_few_samples_refuses_nobody() -> None:
     seen = {(TORCH, 5): 90, (TORCH, 900): 10}
     assert learned_from({(TORCH, 5): 200, (TORCH, 40): 2}).unseen == 0

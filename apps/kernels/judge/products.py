@@ -26,6 +26,12 @@ LEARNING_SECONDS = 0.25
 ENOUGH = 250
 MOST_SECONDS = 4.0
 
+COMPILED_TIMES, COMPILED_AT_LEAST = (
+    3,
+    20,
+)  # as long, with cold caches and others beside it; and samples, which come by chance
+NOWHERE = ("", 0)  # the page of all code without a file
+
 Page = tuple[str, int]  # an object's name, and a page of its code counted from where that is mapped
 
 
@@ -33,11 +39,13 @@ Page = tuple[str, int]  # an object's name, and a page of its code counted from 
 class Learned:
     """The pages that products were seen to use, and the share of their time that is spent on pages not seen yet.
 
-    That share is estimated as Good and Turing do: by the samples whose page was hit only once.
+    That share is estimated as Good and Turing do: by the samples whose page was hit only once. `compiled` is how many seconds a
+    call's products spend in code without a file, which a library compiles as it runs; infinite where that isn't known.
     """
 
     pages: frozenset[Page] = frozenset()
     unseen: float = 0.0
+    compiled: float = math.inf
 
 
 def pages(addresses: Iterable[int], objects: Iterable[tuple[int, int, str]], work: str) -> Counter[Page]:
@@ -51,10 +59,15 @@ def pages(addresses: Iterable[int], objects: Iterable[tuple[int, int, str]], wor
     return found
 
 
-def allowed(seen: Mapping[Page, int], learned: Learned) -> int:
-    """How many of the samples lie on pages that the library's products use, those that were not seen in proportion."""
+def allowed(seen: Mapping[Page, int], learned: Learned, calls: float = math.inf) -> int:
+    """How many of the samples lie on pages that the library's products use, those that were not seen in proportion.
+
+    Code without a file is all one page: of that no more than COMPILED_TIMES what the products take in so many `calls` (those
+    of the samples times how many samples there are a second).
+    """
     near = {(name, page + step) for name, page in learned.pages for step in range(-NEIGHBOURS, NEIGHBOURS + 1)}
-    known = sum(count for page, count in seen.items() if page in near)
+    most = min(float(sum(seen.values())), COMPILED_TIMES * learned.compiled * calls + COMPILED_AT_LEAST)
+    known = sum(min(count, int(most)) if page == NOWHERE else count for page, count in seen.items() if page in near)
     return min(sum(seen.values()), known + math.ceil(2 * learned.unseen * sum(seen.values())))
 
 
@@ -71,12 +84,14 @@ def learn(session: Session, calls: Sequence[Plain]) -> Learned:
     limits = replace(session.limits, wall_seconds=session.left)
     payload = {"calls": list(calls), "threads": session.threads}
     found: Counter[Page] = Counter()
+    times, period = 0, 0.0
     with session.zygote.spawn("apps.kernels.inside.replaying:main", payload, limits=limits) as jailed:
         try:
             jailed.receive(30.0)
             while found.total() < ENOUGH and time.monotonic() - started < MOST_SECONDS:
                 with sampled(jailed.pid) as counters:
-                    jailed.ask({"seconds": LEARNING_SECONDS}, 30.0)
+                    times += int(jailed.ask({"seconds": LEARNING_SECONDS}, 30.0)["times"])
+                period = counters.period
                 found += pages(counters.addresses, ice.mapped_objects(jailed.pid), jailed.work_inside)
         except NoSampling:
             return Learned(unseen=1.0)
@@ -84,7 +99,8 @@ def learn(session: Session, calls: Sequence[Plain]) -> Learned:
             pass
         finally:
             session.spend("policy", started)
-    return learned_from(found)
+    compiled = found[NOWHERE] * period / times if times and period else math.inf
+    return replace(learned_from(found), compiled=compiled)
 
 
 def learned_from(found: Mapping[Page, int]) -> Learned:

@@ -27,6 +27,7 @@ class Race:
     notes: list[str] = field(default_factory=list)
     empty_us: float | None = None
     block: int = 1
+    resized: bool = False  # whether that was chosen anew, by what calls take where they are timed
     checking: float = 0.0  # seconds that checking a group's calls takes
     aside: float = 0.0  # seconds of a group for windows that are stopped or watched
     checked: tuple[int, int] = (CHECKED_WHOLE, CHECKED_PAGES)  # calls of the next group: whole, and by pages

@@ -26,6 +26,7 @@ from apps.kernels.judge.summary import summarise
 from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, refused, regions_of, spills, ways_of
 
 COMPILED_GROUPS = 3
+RESIZED = 2  # times as many calls must go into a window for a group to be taken again
 RETAKES = 4  # groups that others' work disturbed, taken again at most, in a judgement
 LOOKS = (8, 12, 16, 22, 30)
 WARM_SECONDS = 0.12
@@ -64,7 +65,8 @@ def race(
         while (done := len(found.groups)) < found.count:
             session.tell("time", f"process {done + 1} of {found.count}", done / found.count)
             if not _take(session, findings, found, timer, then):
-                again = f"process {done + 1} of {found.count} again: others were busy"
+                why = "others were busy" if found.retaken else "calls are shorter than they were when it was checked"
+                again = f"process {done + 1} of {found.count} again: {why}"
                 session.tell("time", again, done / found.count)
     finally:
         timer.close()
@@ -103,6 +105,8 @@ def _take(
         found.checking = time.monotonic() - checked
         if found.checking > CHECKING_SECONDS and whole > 1:
             found.checked, found.checking = (1, 1), found.checking / 2
+        if _resize(session, found, group):
+            return False
         a_group = (time.monotonic() - begun) * remaining
         late = time.monotonic() - session.started + a_group > LAST_RETAKE_SECONDS
         if session.full and group.others > DISTURBED and len(found.retaken) < RETAKES and not late:
@@ -118,6 +122,21 @@ def _take(
             found.count = found.groups_planned(_aim(session) - (time.monotonic() - session.started))
         if len(found.groups) >= found.count:
             then(group)
+    return True
+
+
+def _resize(session: Session, found: Race, group: Group) -> bool:
+    """Whether the first group is taken again with more calls a window: where calls of the faster side turn out to be shorter
+    than the candidate's were when it was checked, windows would be short, and waking threads a part of them.
+    """
+    if found.groups or found.resized:
+        return False
+    found.resized = True
+    fastest = min(plain_statistics.median(times) for times in group.times.values() if times) / 1e6
+    block = block_size(session, max(fastest - (found.empty_us or 0.0) / 1e6 / found.block, 1e-6))
+    if block < RESIZED * found.block:
+        return False
+    found.block = block
     return True
 
 

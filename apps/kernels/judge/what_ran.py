@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -175,16 +176,21 @@ def _evidence(findings: Findings, seen: Sequence[Seen], learned: products.Learne
         of_caller += products.pages(one.caller, one.objects, one.work)
     first = seen[0]
     cpu_seconds = sum(one.cpu_seconds for one in seen)
+    calls = sum(one.calls for one in seen)
+    a_sample = first.period or cpu_seconds / max(1, sum(kinds.values()))
+    rate = calls / a_sample if a_sample else math.inf
     return policy.Evidence(
         dict(kinds),
         dict(names),
-        sum(one.calls for one in seen),
-        first.period or cpu_seconds / max(1, sum(kinds.values())),
+        calls,
+        a_sample,
         first.source,
         slowness=_slowness(findings.timing.window_us) * (1.0 if first.period else STOPPED_TIMES),
-        products=products.allowed(everywhere, learned),
+        products=products.allowed(everywhere, learned, rate),
         seconds=sum(one.seconds for one in seen),
-        caller=policy.Caller(sum(mine.values()), mine["torch"] + mine["other"] - products.allowed(of_caller, learned)),
+        caller=policy.Caller(
+            sum(mine.values()), mine["torch"] + mine["other"] - products.allowed(of_caller, learned, rate)
+        ),
     )
 
 
