@@ -252,3 +252,58 @@ def test_leading_parts_of_products_cancel(how: str) -> None:
     assert float((product(a, b).double() - exact).abs().max()) < 2.0**-10 * scale
     low = product(rounded(a, 11), rounded(b, 11)).double()
     assert float((low - exact).abs().max()) > 0.1 * scale
+
+
+def test_each_output_has_the_length_of_its_own_sums() -> None:
+    x = torch.randn(512, 256)
+    with Counting() as counted:
+        product, mean, rows = x * 2, (x * 2).mean(), x.sum(1) + 1
+    assert [counted.of(tensor) for tensor in (product, mean, rows)] == [1, 512 * 256, 256]
+
+
+def test_picking_elements_adds_nothing_up() -> None:
+    x = torch.randn(512, 256)
+    with Counting() as counted:
+        found = (x[torch.arange(8)], x.amax(1), x[:, 0], torch.nn.functional.avg_pool1d(x, 4))
+    assert [counted.of(tensor) for tensor in found][:3] == [1, 1, 1]
+
+
+def test_places_along_a_short_axis_are_judged_against_their_own_kind() -> None:
+    """A mean beside sums of fourth powers a million times as large."""
+    x = torch.randn(512, 2048, generator=torch.Generator().manual_seed(1)).double() * 3
+    true = torch.stack([x.mean(1), (x**4).sum(1)], 1)
+    off = true.float()
+    off[7, 0] += 0.01
+    found = judge(true, true.float(), off, 2048)
+    assert not found["passed"] and "[7, 0]" in found["detail"] and found["wrong"] == 1
+    assert judge(true, true.float(), true.float(), 2048)["passed"]
+
+
+def test_what_a_mask_leaves_is_judged_without_what_it_fills_in() -> None:
+    x = torch.randn(64, 64, generator=torch.Generator().manual_seed(1)).double()
+    true = x.masked_fill(torch.ones(64, 64, dtype=torch.bool).triu(1), -1e9)
+    off = true.float()
+    off[5, 3] += 0.01
+    assert not judge(true, true.float(), off, 1)["passed"]
+    assert judge(true, true.float(), true.float(), 1)["passed"]
+
+
+def test_where_torch_only_passes_through_infinity_nobody_is_judged() -> None:
+    true = torch.randn(8, 1024, generator=torch.Generator().manual_seed(1)).double()
+    own = torch.full((8, 1024), torch.nan)
+    assert not judge(true, own, true.float(), 1)["near"]
+
+
+def test_a_long_mean_has_no_room_for_a_part_of_its_terms() -> None:
+    true = torch.tensor(0.5, dtype=torch.float64)
+    own = true.float()
+    assert judge(true, own, own * (1 + 2.0**-15), 1 << 30)["passed"]
+    assert not judge(true, own, own * (1 + 2.0**-13), 1 << 30)["passed"]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_sixteen_bits_may_be_off_by_two_units(exact: torch.Tensor, dtype: torch.dtype) -> None:
+    own, eps = exact.to(dtype), torch.finfo(dtype).eps
+    true, peak = own.double(), float(own.abs().max())
+    assert judge(true, own, (true + eps * peak).to(dtype), 1)["passed"]
+    assert not judge(true, own, (true + 4 * eps * peak).to(dtype), 1)["passed"]
