@@ -25,6 +25,9 @@ from apps.kernels.profile.sampling import NoSampling, sampled
 SAMPLED_SECONDS = 0.15  # of windows in one go; a sample a millisecond and thread
 PATIENCE_SECONDS, MOST_SECONDS = 4.0, 10.0  # for enough samples; for as many as something can be told by
 ENOUGH_SAMPLES = 120
+MOST_SECONDS_STOPPED = (
+    25.0  # where stopping a process is slow, as in some virtual machines, samples come once in ten milliseconds
+)
 DOUBT_SECONDS, MORE_SAMPLES = 10.0, 4  # where those leave it open: so many times as many, or for so long
 STOPPED_TIMES = 5.0  # as long may overheads seem to take where a process is stopped to look at it: that disturbs it
 USUAL_WINDOW_US = 90.0  # of a model that does nothing, on a quiet machine
@@ -115,7 +118,8 @@ class _Sampling:
     @property
     def is_enough(self) -> bool:
         """Whether there are samples enough, or no patience is left."""
-        return _enough(self.seen, self.elapsed) or self.elapsed > MOST_SECONDS
+        most = MOST_SECONDS if self.seen.period or not self.seen.source else MOST_SECONDS_STOPPED
+        return _enough(self.seen, self.elapsed) or self.elapsed > min(most, self.observed.session.left / 2)
 
     def more(self) -> None:
         """One go of windows; where samples miss much of what it does, all is seen anew by finer ones. Raises `NoSampling`."""
