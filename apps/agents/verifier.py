@@ -27,7 +27,7 @@ _PLAIN_RAISED = re.compile(
 )
 _IN_CANDIDATE = re.compile(r"\bcandidate\.py\b.*\d|\bline \d+")
 # What the judge says of outputs and buffers of another make; each says what is there and what the reference has.
-OTHER_MAKE = ("its outputs are named ", "it returns ", "its output has ", "its output is ", "it has no buffer ")
+OTHER_MAKE = ("its outputs are ", "it returns ", "its output has ", "its output is ", "it has no buffer ")
 _NOISE = re.compile(r"^\s*(In file included from|from .*:\d+[,:]|compilation terminated)|\bwarning:|\bnote: candidate")
 _TEMPORARY = re.compile(r"(/[\w.+-]+)+/([\w.+-]+\.(?:cpp|cc|cu|h|hpp|py|so|o))\b")
 

@@ -79,6 +79,8 @@ def _compare(found: torch.Tensor, wanted: torch.Tensor, exact: torch.Tensor) -> 
     if not wanted.is_floating_point():
         assert torch.equal(found, wanted)
         return
+    # gelu of an infinite number is NaN by torch's code for some processors, and not by that for others
+    wanted = torch.where(wanted.isnan() & (found == exact.to(wanted.dtype)), found, wanted)
     assert torch.equal(found.isnan(), wanted.isnan())
     ordinary = wanted.isfinite() & exact.isfinite()
     assert torch.equal(found[~ordinary].nan_to_num(), wanted[~ordinary].nan_to_num())

@@ -307,3 +307,15 @@ def test_sixteen_bits_may_be_off_by_two_units(exact: torch.Tensor, dtype: torch.
     true, peak = own.double(), float(own.abs().max())
     assert judge(true, own, (true + eps * peak).to(dtype), 1)["passed"]
     assert not judge(true, own, (true + 4 * eps * peak).to(dtype), 1)["passed"]
+
+
+def test_an_infinite_answer_of_which_torch_makes_none_may_be_either() -> None:
+    true = torch.ones(2048, dtype=torch.float64)
+    true[7] = torch.inf
+    own, got = true.float(), true.float()
+    own[7] = torch.nan
+    assert judge(true, own, got, 1)["passed"] and judge(true, own, own, 1)["passed"]
+    got[7] = 5.0
+    assert not judge(true, own, got, 1)["passed"]
+    true[7], own[7] = 1e300, torch.inf
+    assert not judge(true, own, got, 1)["passed"], "too large for float32 is infinite, not any number"
