@@ -15,32 +15,31 @@ from pathlib import Path
 from apps.kernels.evaluation import IMPRECISE, JUMPS, OF_PROBLEM, WEAK, Robustness
 from apps.kernels.facts import Quirk
 from apps.kernels.host.store import keep_measurement, measurements_directory, read_measurement
+from apps.kernels.inside import draw_names as names
 
 SCHEMA = 1
-# Distributions of inputs by name, as `inside.draws` makes them.
-QUICK = ("as given", "mottled", "normal", "small", "low bits")
+# Distributions of inputs, as `inside.draws` makes them.
+QUICK = (names.AS_GIVEN, names.MOTTLED, names.NORMAL, names.SMALL, names.LOW_BITS)
 FULL = (
-    "as given", "mottled", "normal", "small", "large", "offset", "heavy-tailed", "sparse", "all alike", "low bits",
-    "far out", "huge", "halves",
+    names.AS_GIVEN, names.MOTTLED, names.NORMAL, names.SMALL, names.LARGE, names.OFFSET, names.HEAVY, names.SPARSE,
+    names.FLAT, names.LOW_BITS, names.FAR, names.HUGE, names.HALVES,
 )  # fmt: skip
-# Tried on what the quick checks let pass; those that catch something are added to them.
+# Tried on what the quick checks let pass; those that catch something are added to them. Other integers join them where a
+# problem has integers or booleans among its inputs and they tell something.
 STRONGER = (
-    "large", "offset", "heavy-tailed", "sparse", "all alike",
-    "nearly alike", "one stands out", "spiked", "cancelling", "cancelling pairs", "cancelling rows",
+    names.LARGE, names.OFFSET, names.HEAVY, names.SPARSE, names.FLAT, names.NEARLY_ALIKE, names.STANDS_OUT, names.SPIKED,
+    names.CANCELLING, names.CANCELLING_PAIRS, names.CANCELLING_ROWS,
 )  # fmt: skip
 # Tried one after the other until an answer kept from inputs that differ from these in one element of sixteen is told: of a
 # mean over millions of numbers, only what comes from another distribution moves more than rounding.
-ALIKE = ("as given", "large", "offset")
+ALIKE = (names.AS_GIVEN, names.LARGE, names.OFFSET)
 # Among their terms many are alike, or one outweighs the rest: a plain running sum's rounding errors add up there.
 DRIFTING = (
-    "large", "heavy-tailed", "sparse", "all alike", "nearly alike", "one stands out", "low bits", "mottled", "spiked",
-    "far out", "halves",
+    names.LARGE, names.HEAVY, names.SPARSE, names.FLAT, names.NEARLY_ALIKE, names.STANDS_OUT, names.LOW_BITS,
+    names.MOTTLED, names.SPIKED, names.FAR, names.HALVES,
 )  # fmt: skip
-INTEGERS = (
-    "other integers"  # tried on a problem with integers or booleans among its inputs; joins where it tells something
-)
 # What timed calls' inputs are mixed with, beside those as given: the first at which the problem can be judged.
-TIMED = ("spiked", "mottled")
+TIMED = (names.SPIKED, names.MOTTLED)
 UNUSED = "unused input"
 CONFIDENCE = 0.99
 
@@ -68,7 +67,7 @@ class Strength:
     left_out: float = 0.0
     jumps: bool = False
     alike: str = ALIKE[0]
-    timed: str = "as given"
+    timed: str = names.AS_GIVEN
     unused: tuple[int, ...] = ()
     dependence: tuple[float, ...] = ()
     flops: int | None = None

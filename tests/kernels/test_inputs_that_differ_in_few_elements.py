@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from apps.kernels.inside import draws, integers
+from apps.kernels.inside import draw_names, draws, integers
 
 
 def generator(seed: int = 3) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-@pytest.mark.parametrize(("how", "least", "most"), [(draws.MOTTLED, 0.015, 0.05), (draws.SPIKED, 0.002, 0.006)])
+@pytest.mark.parametrize(
+    ("how", "least", "most"), [(draw_names.MOTTLED, 0.015, 0.05), (draw_names.SPIKED, 0.002, 0.006)]
+)
 def test_few_elements_differ_and_none_at_the_ends(how: str, least: float, most: float) -> None:
     given = torch.rand(512, 256, generator=generator(1))
     drawn = draws.reshape(given, how, generator())
@@ -23,15 +25,15 @@ def test_few_elements_differ_and_none_at_the_ends(how: str, least: float, most: 
 
 def test_a_mottled_tensor_stays_within_the_range_of_what_was_given() -> None:
     given = torch.rand(512, 256, generator=generator(1))
-    drawn = draws.reshape(given, draws.MOTTLED, generator())
+    drawn = draws.reshape(given, draw_names.MOTTLED, generator())
     assert drawn.min() == given.min() and drawn.max() == given.max()
 
 
 def test_spikes_make_up_half_of_a_sum() -> None:
     given = torch.rand(1024, 1024, generator=generator(1))
-    drawn = draws.reshape(given, draws.SPIKED, generator())
+    drawn = draws.reshape(given, draw_names.SPIKED, generator())
     assert 0.1 < 1 - float(given.sum() / drawn.sum()) < 0.6
-    assert draws.reshape(torch.arange(10), draws.SPIKED, generator()).tolist() == list(range(10))
+    assert draws.reshape(torch.arange(10), draw_names.SPIKED, generator()).tolist() == list(range(10))
 
 
 def test_other_booleans_are_some_flipped() -> None:

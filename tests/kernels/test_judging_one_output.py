@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from apps.kernels.inside import draws
+from apps.kernels.inside import draw_names, draws
 from apps.kernels.inside.lowered import Level, Lowered, rounded
 from apps.kernels.inside.outputs import Scores, judge
 from apps.kernels.inside.reductions import Counting
@@ -230,7 +230,7 @@ def test_an_operation_in_place_still_writes_where_it_should() -> None:
 
 
 def test_low_bits_all_round_the_same_way() -> None:
-    values = draws.reshape(torch.randn(4096), draws.LOW_BITS, torch.Generator())
+    values = draws.reshape(torch.randn(4096), draw_names.LOW_BITS, torch.Generator())
     for bits in (8, 11):
         lost = (values - rounded(values, bits)) / values
         assert bool((lost > 0).all())

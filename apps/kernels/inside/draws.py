@@ -2,94 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
 
 import torch
 
+from apps.kernels.inside import draw_names as names
 from apps.kernels.inside import integers
 from apps.kernels.inside.integers import edges_off
 
-# How inputs are reshaped, by name. All keep shapes, data types and strides; integers and booleans stay as drawn, but for one.
-AS_GIVEN, SMALL, LARGE, NORMAL, OFFSET, HEAVY, SPARSE, FLAT, LOW_BITS = (
-    "as given",
-    "small",
-    "large",
-    "normal",
-    "offset",
-    "heavy-tailed",
-    "sparse",
-    "all alike",
-    "low bits",
-)
-# What lies at the edges of the promise: large enough for exp to overflow, and for squares; halves and ties.
-FAR, HUGE, HALVES = "far out", "huge", "halves"
-# As given but in a few elements, which no look at a few others tells; and other integers and booleans.
-MOTTLED, SPIKED, INTEGERS = "mottled", "spiked", "other integers"
-INFINITE, NAN, SUBNORMAL = "infinite", "not a number", "subnormal"  # beyond what is promised  # fmt: skip
-# What finds savings that the usual ones let pass: drawn where a problem needs it.
-NEARLY_ALIKE, STANDS_OUT = "nearly alike", "one stands out"
-CANCELLING, CANCELLING_PAIRS, CANCELLING_ROWS = "cancelling", "cancelling pairs", "cancelling rows"
-
 
 def reshape(tensor: torch.Tensor, how: str, generator: torch.Generator, index: int = 0) -> torch.Tensor:
-    """The tensor with its distribution changed as named; `index` is its place among the inputs."""
-    if how == AS_GIVEN or tensor.numel() == 0:
+    """The tensor with its distribution changed as named; `index` is its place among the inputs.
+
+    Shapes, data types and strides stay; integers and booleans stay as drawn, but for "other integers", where only they are
+    drawn otherwise. Raises `KeyError` for a name that is none.
+    """
+    if how == names.AS_GIVEN or tensor.numel() == 0:
         return tensor
+    if how == names.INTEGERS:
+        return tensor if tensor.is_floating_point() else integers.others(tensor, generator)
     if not tensor.is_floating_point():
-        return integers.others(tensor, generator) if how == INTEGERS else tensor
-    if how == INTEGERS:
         return tensor
-    spread = tensor.float().std(correction=0).clamp_min(1e-3) if tensor.numel() > 1 else torch.tensor(1.0)
-
-    def noise() -> torch.Tensor:
-        return torch.randn(tensor.shape, generator=generator)
-
-    if how == SMALL:
-        return tensor * 2.0**-9
-    if how == LARGE:
-        return tensor * 6.0
-    if how == NORMAL:
-        return (noise() * 1.5).to(tensor.dtype)
-    if how == OFFSET:
-        return (tensor.float() + 3 * spread).to(tensor.dtype)
-    if how == HEAVY:
-        return (noise() * noise().mul_(0.8).exp_()).to(tensor.dtype)
-    if how == SPARSE:
-        return torch.where(torch.rand(tensor.shape, generator=generator) < 0.7, torch.zeros_like(tensor), tensor)
-    if how == FLAT:
-        return torch.full_like(tensor, float(torch.rand((), generator=generator)) + 0.25)
-    if how == LOW_BITS:
-        return low_bits(tensor)
-    if how == NEARLY_ALIKE:
-        level = float(torch.rand((), generator=generator)) + 0.5
-        return (level * (1 + torch.rand(tensor.shape, generator=generator) * 2.0**-12)).to(tensor.dtype)
-    if how == STANDS_OUT:
-        return _stands_out(tensor, float(spread), generator)
-    if how in (CANCELLING, CANCELLING_PAIRS, CANCELLING_ROWS):
+    if how in CANCELLING:
         return _cancelling(tensor, how, index, generator)
-    if how == FAR:
-        return (torch.sign(tensor.float()) * noise().abs_().mul_(40).add_(tensor.float().abs())).to(tensor.dtype)
-    if how == HUGE:
-        return tensor * 2.0 ** (7 if tensor.dtype == torch.float16 else 66)
-    if how == HALVES:
-        step = max(
-            0.5, 2.0 ** torch.floor(torch.log2(spread / 8)).item()
-        )  # from a dozen or so values, with ties among them
-        return (torch.round(tensor.float() / step) * step).to(tensor.dtype)
-    if how in (MOTTLED, SPIKED):
-        return _mottled(tensor, generator) if how == MOTTLED else _spiked(tensor, generator)
-    if how in (INFINITE, NAN):
-        odd = torch.rand(tensor.shape, generator=generator) < 0.001
-        odd.view(-1)[0] = True
-        value = float("nan") if how == NAN else float("inf")
-        signs = torch.where(torch.rand(tensor.shape, generator=generator) < 0.5, -value, value).to(tensor.dtype)
-        return torch.where(odd, signs, tensor)
-    if how == SUBNORMAL:
-        return tensor * (torch.finfo(tensor.dtype).tiny / 4)
-    raise ValueError(how)
+    return DRAWS[how](tensor, generator)
 
 
-def low_bits(tensor: torch.Tensor) -> torch.Tensor:
+def _low_bits(tensor: torch.Tensor, _generator: torch.Generator) -> torch.Tensor:
     """Values that one precision lower would all round towards zero by nearly half a unit.
 
     The bits below bfloat16's (and TF32's) mantissa are set to just under one half; rounding to fewer bits then errs
@@ -124,12 +65,68 @@ def _spiked(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return torch.where(edges_off(chosen).view(tensor.shape), (tensor.float() * factor).to(tensor.dtype), tensor)
 
 
-def _stands_out(tensor: torch.Tensor, spread: float, generator: torch.Generator) -> torch.Tensor:
+def _spread(tensor: torch.Tensor) -> float:
+    return float(tensor.float().std(correction=0).clamp_min(1e-3)) if tensor.numel() > 1 else 1.0
+
+
+def _noise(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.randn(tensor.shape, generator=generator)
+
+
+def _normal(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return (_noise(tensor, generator) * 1.5).to(tensor.dtype)
+
+
+def _offset(tensor: torch.Tensor, _generator: torch.Generator) -> torch.Tensor:
+    return (tensor.float() + 3 * _spread(tensor)).to(tensor.dtype)
+
+
+def _heavy(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return (_noise(tensor, generator) * _noise(tensor, generator).mul_(0.8).exp_()).to(tensor.dtype)
+
+
+def _sparse(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.where(torch.rand(tensor.shape, generator=generator) < 0.7, torch.zeros_like(tensor), tensor)
+
+
+def _flat(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.full_like(tensor, float(torch.rand((), generator=generator)) + 0.25)
+
+
+def _nearly_alike(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    level = float(torch.rand((), generator=generator)) + 0.5
+    return (level * (1 + torch.rand(tensor.shape, generator=generator) * 2.0**-12)).to(tensor.dtype)
+
+
+def _far(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    size = _noise(tensor, generator).abs_().mul_(40).add_(tensor.float().abs())
+    return (torch.sign(tensor.float()) * size).to(tensor.dtype)
+
+
+def _huge(tensor: torch.Tensor, _generator: torch.Generator) -> torch.Tensor:
+    return tensor * 2.0 ** (7 if tensor.dtype == torch.float16 else 66)
+
+
+def _halves(tensor: torch.Tensor, _generator: torch.Generator) -> torch.Tensor:
+    """A dozen or so values, with ties among them."""
+    step = max(0.5, 2.0 ** math.floor(math.log2(_spread(tensor) / 8)))
+    return (torch.round(tensor.float() / step) * step).to(tensor.dtype)
+
+
+def _odd(tensor: torch.Tensor, generator: torch.Generator, value: float) -> torch.Tensor:
+    """Of both signs in one of a thousand elements, and in the first."""
+    odd = torch.rand(tensor.shape, generator=generator) < 0.001
+    odd.view(-1)[0] = True
+    signs = torch.where(torch.rand(tensor.shape, generator=generator) < 0.5, -value, value).to(tensor.dtype)
+    return torch.where(odd, signs, tensor)
+
+
+def _stands_out(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """One element of each row, at a place of its own, lies six deviations above the others."""
     if tensor.ndim == 0:
         return tensor
     place = torch.randint(0, tensor.shape[-1], (*tensor.shape[:-1], 1), generator=generator)
-    return tensor.scatter_add(-1, place, torch.full(place.shape, 6 * spread, dtype=tensor.dtype))
+    return tensor.scatter_add(-1, place, torch.full(place.shape, 6 * _spread(tensor), dtype=tensor.dtype))
 
 
 def _cancelling(tensor: torch.Tensor, how: str, index: int, generator: torch.Generator) -> torch.Tensor:
@@ -139,18 +136,41 @@ def _cancelling(tensor: torch.Tensor, how: str, index: int, generator: torch.Gen
     part in two thousand. Other inputs repeat an element instead, along their last axis (a product with the transposed) or
     the one before (a product), so that the terms of a product meet their opposites; in a sum each input cancels alone.
     """
-    axis = -2 if how == CANCELLING_ROWS and index else -1
+    axis = -2 if how == names.CANCELLING_ROWS and index else -1
     if tensor.ndim < -axis or tensor.shape[axis] < 2:
         return tensor
     found = tensor.clone()
     pairs = tensor.shape[axis] // 2
     first = found.narrow(axis, 0, 2 * pairs).unfold(axis, 2, 2)  # a view: [..., pairs, ..., 2]
-    if index and how != CANCELLING:
+    if index and how != names.CANCELLING:
         first[..., 1] = first[..., 0]
     else:
         change = 1 + (torch.rand(first.shape[:-1], generator=generator) - 0.5) * 2.0**-10
         first[..., 1] = -(first[..., 0].float() * change).to(tensor.dtype)
     return found
+
+
+CANCELLING: Final = (names.CANCELLING, names.CANCELLING_PAIRS, names.CANCELLING_ROWS)
+DRAWS: Final[Mapping[str, Callable[[torch.Tensor, torch.Generator], torch.Tensor]]] = {
+    names.SMALL: lambda tensor, _: tensor * 2.0**-9,
+    names.LARGE: lambda tensor, _: tensor * 6.0,
+    names.NORMAL: _normal,
+    names.OFFSET: _offset,
+    names.HEAVY: _heavy,
+    names.SPARSE: _sparse,
+    names.FLAT: _flat,
+    names.LOW_BITS: _low_bits,
+    names.NEARLY_ALIKE: _nearly_alike,
+    names.STANDS_OUT: _stands_out,
+    names.FAR: _far,
+    names.HUGE: _huge,
+    names.HALVES: _halves,
+    names.MOTTLED: _mottled,
+    names.SPIKED: _spiked,
+    names.INFINITE: lambda tensor, generator: _odd(tensor, generator, math.inf),
+    names.NAN: lambda tensor, generator: _odd(tensor, generator, math.nan),
+    names.SUBNORMAL: lambda tensor, _: tensor * (torch.finfo(tensor.dtype).tiny / 4),
+}
 
 
 def alter_state(model: torch.nn.Module, generator: torch.Generator, leave: Collection[str] = ()) -> None:

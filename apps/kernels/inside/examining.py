@@ -17,10 +17,11 @@ import torch
 
 from apps.kernels.inside import answering, counting, depending, draws, outputs, values
 from apps.kernels.inside.answering import Answered
+from apps.kernels.inside.draw_names import AS_GIVEN, INTEGERS
 from apps.kernels.inside.mutants import Mutant, Outputs, mutants
 from apps.kernels.inside.screening import CHUNK
 from apps.kernels.plain import Plain, to_plain
-from apps.kernels.strength import ALIKE, DRIFTING, FULL, INTEGERS, QUICK, STRONGER, TIMED, Strength
+from apps.kernels.strength import ALIKE, DRIFTING, FULL, QUICK, STRONGER, TIMED, Strength
 
 if TYPE_CHECKING:
     from apps.kernels.inside.oracle import Oracle
@@ -100,7 +101,7 @@ class _Examination:
         for how in QUICK:
             if not alive:
                 break  # all of them are caught already, whatever the rest would show
-            alive = self._survivors(first if how == "as given" else self._case(how), alive)
+            alive = self._survivors(first if how == AS_GIVEN else self._case(how), alive)
         quiet = [mutant for mutant in alive if mutant.name not in self.suspicious]
         unused = {mutant.ignores for mutant in quiet if mutant.ignores is not None}
         alive = [mutant for mutant in alive if not mutant.derived or mutant.name in self.suspicious]
@@ -116,7 +117,7 @@ class _Examination:
         if integers.tell:
             stronger.append(INTEGERS)
         unused = {index for index in unused if first.tensors[index].is_floating_point()} | integers.unused
-        timed = next((how for how in TIMED if self._can_be_judged_at(how)), "as given")
+        timed = next((how for how in TIMED if self._can_be_judged_at(how)), AS_GIVEN)
         weights = self._weights_are_seen(first)
         shares, flops = self._depends(first), self._flops(first)
         alive = alive if self.complete else []  # of what was not tried to the end nothing is said
@@ -148,7 +149,7 @@ class _Examination:
 
     def _first(self) -> Case:
         """The problem's own inputs, with what jumps left out if anything does."""
-        case = self._case("as given", look=False)
+        case = self._case(AS_GIVEN, look=False)
         assert case is not None  # the problem was opened with them
         self.jumps = self._has_jumps(case)
         if self.jumps:
@@ -160,13 +161,13 @@ class _Examination:
 
     def _case(self, how: str, *, look: bool = True) -> Case | None:
         """Inputs of a distribution and their answers; None where the reference can't take them or time is up."""
-        if how != "as given" and self._late():
+        if how != AS_GIVEN and self._late():
             return None
         try:
             tensors = self.oracle.drawn(SEED, how)
             answered = answering.answer(self.oracle, tensors, jumps=self.jumps)
         except Exception:
-            if how == "as given":
+            if how == AS_GIVEN:
                 raise
             self.uncounted.append(how)
             return None
@@ -245,7 +246,7 @@ class _Examination:
         if case is None or not case.counted:
             found.weak += [self._reason(mutant) for mutant in takers]
             return found
-        given = self.oracle.drawn(SEED, "as given")
+        given = self.oracle.drawn(SEED, AS_GIVEN)
         for mutant in takers:
             index = mutant.takes_as_given
             if index is None or torch.equal(given[index], case.tensors[index]):

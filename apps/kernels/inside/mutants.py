@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from apps.kernels.inside import values
-from apps.kernels.inside.draws import AS_GIVEN
+from apps.kernels.inside.draw_names import AS_GIVEN
 from apps.kernels.inside.lowered import LEVELS, Level, Lowered
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from apps.kernels.evaluation import Build, Rejection, Setup
+from apps.kernels.inside.draw_names import AS_GIVEN, NORMAL
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge import correctness, policy
 from apps.kernels.judge.content import Recipe
@@ -20,7 +21,7 @@ from apps.kernels.judge.runner import PERTURB, Options, Runner
 from apps.kernels.judge.session import Session
 
 SCOUTING_CALLS = 7
-OTHER_WEIGHTS = ("as given", "normal")
+OTHER_WEIGHTS = (AS_GIVEN, NORMAL)
 
 
 def check(session: Session, findings: Findings) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from apps.kernels.inside.draw_names import AS_GIVEN
 from apps.kernels.jail import ChannelBroken, ChannelTimeout, Limits, Zygote
 from apps.kernels.jail.syscalls import same_bytes
 from apps.kernels.judge.content import MixOrder
@@ -82,7 +83,7 @@ class Comparer:
             self.raw.view[at : at + len(sample.data)] = sample.data
         return Copy(slot, specs)
 
-    def compare(self, copy: Copy, answer: Answer, how: str = "as given") -> Comparison:
+    def compare(self, copy: Copy, answer: Answer, how: str = AS_GIVEN) -> Comparison:
         """Hold a copy against an answer; `how` names the distribution of the inputs."""
         offsets, _ = self._slots[copy.slot]
         hints = answer.hints or [{}] * len(copy.specs)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from apps.kernels.inside.draw_names import AS_GIVEN
 from apps.kernels.judge.memory import Place, SharedMemory
 from apps.kernels.judge.oracle import Oracle
 
@@ -68,7 +69,7 @@ class Contents:
         self._last = -1
         self._staged: dict[Recipe, int] = {}
 
-    def draw_all(self, last: str = "as given") -> None:
+    def draw_all(self, last: str = AS_GIVEN) -> None:
         """Fill slots 1 to the last under secret seeds, that one from a distribution of its own, and see whether mixtures of
         them can be judged.
         """
@@ -76,7 +77,7 @@ class Contents:
             self.oracle.draw(slot)
         self._staged.clear()
         self.mixing = self._can_be_mixed(2)
-        if self.mixing and last != "as given":
+        if self.mixing and last != AS_GIVEN:
             self.oracle.draw(self.slots - 1, last)
             if not self._can_be_mixed(self.slots - 1):
                 self.oracle.draw(self.slots - 1)
@@ -103,7 +104,7 @@ class Contents:
             self.mixer.mix(orders)
         for recipe, slot in self._staged.items():
             if recipe.drawn:
-                self.oracle.draw(slot, "as given", recipe.seed)
+                self.oracle.draw(slot, AS_GIVEN, recipe.seed)
 
     def _order(self, recipe: Recipe, into: Sequence[int], *, lent: bool = False) -> MixOrder:
         base, donor = self.oracle.slot(recipe.base), self.oracle.slot(recipe.donor)

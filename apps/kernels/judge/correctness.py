@@ -7,6 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from apps.kernels.evaluation import Correctness, Robustness, Trial
+from apps.kernels.inside.draw_names import (
+    AS_GIVEN,
+    CANCELLING,
+    CANCELLING_PAIRS,
+    CANCELLING_ROWS,
+    INFINITE,
+    LOW_BITS,
+    NAN,
+    SUBNORMAL,
+)
 from apps.kernels.judge import buffers
 from apps.kernels.judge.comparer import Comparison, Copy
 from apps.kernels.judge.content import Recipe
@@ -14,11 +24,10 @@ from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.session import Session
 
-USUAL = "as given"
-BEYOND = ("infinite", "not a number", "subnormal")
+BEYOND = (INFINITE, NAN, SUBNORMAL)
 SLOT = 1  # trials use one slot of the bank
 CALLS = 2  # of each trial: a race rarely gives the same wrong answer twice
-WHOLE = ("low bits", "cancelling", "cancelling pairs", "cancelling rows")  # whose lower bits say what is to be said
+WHOLE = (LOW_BITS, CANCELLING, CANCELLING_PAIRS, CANCELLING_ROWS)  # whose lower bits say what is to be said
 LOOKS_ALIKE = 2  # of a quick look, which has one such check; a full judgement has several, each in another process
 
 
@@ -90,7 +99,7 @@ def _trial(
             break
         first = copy
         comparison = comparer.compare(copy, answer, how)
-        if how == USUAL:
+        if how == AS_GIVEN:
             session.usually_finite = answer.finite
         elif not answer.finite and session.usually_finite and not comparison.passed:
             return None  # what it was not promised; where infinities belong to the problem they excuse nothing

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from apps.kernels.host.processor import processor
+from apps.kernels.inside.draw_names import AS_GIVEN
 from apps.kernels.jail import ChannelBroken, ChannelTimeout, Jailed, Limits, Zygote
 from apps.kernels.judge.errors import ProblemRefused, ProblemTooLarge
 from apps.kernels.judge.memory import SharedMemory, TensorSpec, pack
@@ -144,7 +145,7 @@ class Oracle:
         """Offsets of a set of inputs in the bank; slot `slots` is for questions."""
         return [index * self.slot_bytes + offset for offset in self.offsets]
 
-    def draw(self, slot: int, how: str = "as given", seed: int | None = None) -> int:
+    def draw(self, slot: int, how: str = AS_GIVEN, seed: int | None = None) -> int:
         """Draw a set of inputs into a slot of the bank under a secret seed, which is returned."""
         seed = secrets.randbits(48) if seed is None else seed
         said = self._ask({"do": "draw", "seed": seed, "how": how, "offsets": self.slot(slot)})

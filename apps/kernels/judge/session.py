@@ -9,6 +9,7 @@ from types import TracebackType
 
 from apps.kernels.evaluation import EvaluationRequest, Progress, Tier
 from apps.kernels.host.processor import available_memory, processor
+from apps.kernels.inside.draw_names import AS_GIVEN
 from apps.kernels.jail import Limits, Zygote
 from apps.kernels.judge.artefacts import Artefacts
 from apps.kernels.judge.comparer import Comparer
@@ -84,10 +85,10 @@ class Session:
     compiled_artefacts: Artefacts = field(default_factory=Artefacts)
     started: float = field(default_factory=time.monotonic)
     opened: Opened | None = None
-    alike: str = "as given"  # where the one element in sixteen is taken from that tells an answer kept from before
+    alike: str = AS_GIVEN  # where the one element in sixteen is taken from that tells an answer kept from before
     renamed: dict[str, str] = field(default_factory=dict)  # parameters that the candidate has by other names
     against_renamed: dict[str, str] = field(default_factory=dict)  # and the version it is timed against
-    timed: str = "as given"  # what timed calls' inputs are mixed with, beside those as given
+    timed: str = AS_GIVEN  # what timed calls' inputs are mixed with, beside those as given
     usually_finite: bool = True  # whether the reference's outputs are, on inputs as the problem gives them
     build_seconds: float = 240.0  # that a runner may take until it is warm
     call_seconds: float = 60.0  # and a single call
