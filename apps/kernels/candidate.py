@@ -81,12 +81,34 @@ def detect_language(source: str) -> Language:
 
 def _parsed(source: str) -> ast.Module:
     try:
-        return parse(source)
+        return without_main_block(parse(source))
     except BadProblem as fault:
         raise BadCandidate(str(fault), fault.line) from None
 
 
+def without_main_block(tree: ast.Module) -> ast.Module:
+    """The tree without what runs only where the file is started by itself, unless it says itself what its name is."""
+    spoken = [node for node in ast.walk(tree) if getattr(node, "id", None) == "__name__" or _names_itself(node)]
+    if len(spoken) == 1:
+        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and spoken[0] in ast.walk(node.test))]
+    return tree
+
+
+def _names_itself(node: ast.AST) -> bool:
+    """Whether it may give the module a name: the name in a string, or everything that has a name."""
+    if isinstance(node, ast.Constant):
+        return node.value == "__name__"
+    return isinstance(node, ast.Name) and node.id in ("globals", "vars", "exec")
+
+
 def _language(tree: ast.Module, read: reading.Reading) -> Language:
+    try:
+        return _language_of(tree, read)
+    except RecursionError:
+        raise BadCandidate("its expressions are nested too deeply to be read") from None
+
+
+def _language_of(tree: ast.Module, read: reading.Reading) -> Language:
     if any(full.split(".")[0] == "triton" for full in read.aliases.values()):
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(one) for one in node.decorator_list):

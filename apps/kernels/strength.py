@@ -19,10 +19,12 @@ from apps.kernels.inside import draw_names as names
 
 SCHEMA = 1
 # Distributions of inputs, as `inside.draws` makes them.
-QUICK = (names.AS_GIVEN, names.MOTTLED, names.NORMAL, names.SMALL, names.LOW_BITS)
+QUICK = (names.AS_GIVEN, names.MOTTLED, names.LONE, names.NORMAL, names.SMALL, names.LOW_BITS)
+EXTREME = (names.FAR, names.HUGE)  # come last: buffers that a call updates keep what they were given
 FULL = (
-    names.AS_GIVEN, names.MOTTLED, names.NORMAL, names.SMALL, names.LARGE, names.OFFSET, names.HEAVY, names.SPARSE,
-    names.FLAT, names.LOW_BITS, names.FAR, names.HUGE, names.HALVES,
+    names.AS_GIVEN, names.MOTTLED, names.LONE, names.NORMAL, names.SMALL, names.LARGE, names.OFFSET, names.HEAVY, names.SPARSE,
+    names.FLAT, names.LOW_BITS, names.ONE_SIDED, names.OTHER_SIDE, names.HALVES,
+    *EXTREME,
 )  # fmt: skip
 # Tried on what the quick checks let pass; those that catch something are added to them. Other integers join them where a
 # problem has integers or booleans among its inputs and they tell something.
@@ -36,7 +38,7 @@ ALIKE = (names.AS_GIVEN, names.LARGE, names.OFFSET)
 # Among their terms many are alike, or one outweighs the rest: a plain running sum's rounding errors add up there.
 DRIFTING = (
     names.LARGE, names.HEAVY, names.SPARSE, names.FLAT, names.NEARLY_ALIKE, names.STANDS_OUT, names.LOW_BITS,
-    names.MOTTLED, names.SPIKED, names.FAR, names.HALVES,
+    names.MOTTLED, names.SPIKED, names.FAR, names.HALVES, names.ONE_SIDED, names.OTHER_SIDE,
 )  # fmt: skip
 # What timed calls' inputs are mixed with, beside those as given: the first at which the problem can be judged.
 TIMED = (names.SPIKED, names.MOTTLED)

@@ -53,7 +53,9 @@ def test_a_longer_reduction_allows_no_more_in_sixteen_bits(exact: torch.Tensor, 
     own = exact.to(dtype)
     true = own.double()
     for terms in (1, 8192, 1 << 20):
-        assert judge(true, own, own * (1 + torch.finfo(dtype).eps), terms)["passed"]
+        some = own.clone()
+        some[::64] *= 1 + torch.finfo(dtype).eps
+        assert judge(true, own, some, terms)["passed"]
         assert not judge(true, own, own * 0.9, terms)["passed"]
 
 
@@ -305,8 +307,32 @@ def test_a_long_mean_has_no_room_for_a_part_of_its_terms() -> None:
 def test_sixteen_bits_may_be_off_by_two_units(exact: torch.Tensor, dtype: torch.dtype) -> None:
     own, eps = exact.to(dtype), torch.finfo(dtype).eps
     true, peak = own.double(), float(own.abs().max())
-    assert judge(true, own, (true + eps * peak).to(dtype), 1)["passed"]
-    assert not judge(true, own, (true + 4 * eps * peak).to(dtype), 1)["passed"]
+    some, many = true.clone(), true.clone()
+    some[::64] += eps * peak
+    many[::64] += 4 * eps * peak
+    assert judge(true, own, some.to(dtype), 1)["passed"]
+    assert not judge(true, own, many.to(dtype), 1)["passed"]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_all_errors_of_sixteen_bits_together_are_those_of_one_rounding(dtype: torch.dtype) -> None:
+    weights, x = torch.randn(64, 256).to(dtype), torch.randn(32, 256).to(dtype)
+    true = x.double() @ weights.double().T
+    own, twice = true.to(dtype), (true.to(dtype).double() * 3).to(dtype).double() / 3
+    assert judge(true, own, twice.to(dtype), 256)["passed"], "rounded two or three times on the way"
+    scale = weights.double().abs().amax(1, keepdim=True) / 127
+    in_bytes = (x.double() @ (torch.round(weights.double() / scale) * scale).T).to(dtype)
+    found = judge(true, own, in_bytes, 256)
+    assert not found["passed"] and "taken together" in found["detail"]
+
+
+def test_an_output_in_double_is_judged_and_left_as_it_is() -> None:
+    true = torch.randn(4096, dtype=torch.float64)
+    own, got = true + 1e-16, true + 2e-16
+    kept = own.clone(), got.clone()
+    assert judge(true, own, got, 1)["passed"]
+    assert torch.equal(own, kept[0]) and torch.equal(got, kept[1])
+    assert not judge(true, own, got + 1e-9, 1)["passed"]
 
 
 def test_an_infinite_answer_of_which_torch_makes_none_may_be_either() -> None:

@@ -43,7 +43,7 @@ def host() -> HostReport:
 
 
 def problem(*inputs: TensorSpec, output: TensorSpec) -> Any:
-    return SimpleNamespace(inputs=inputs, outputs=(output,))
+    return SimpleNamespace(inputs=inputs, outputs=(output,), views=(False,), outputs_share=False)
 
 
 def findings(milliseconds: float, **strength: Any) -> Findings:
@@ -94,7 +94,7 @@ def test_faster_than_memory_is_rejected_and_a_little_slower_is_not(host: HostRep
     with pytest.raises(CandidateFailed, match="moving the 134 MB it must") as caught:
         ruling.judge_floor(session(LARGE), (found := findings(0.84 * least, dependence=(1.0,))), host)
     assert caught.value.verdict == Verdict.REJECTED.value and caught.value.rule == "under the floor"
-    assert [rejection.rule for rejection in found.rejections] == ["under the floor"]
+    assert [(r.rule, r.where) for r in found.failed(caught.value).rejections] == [("under the floor", "timing")]
     passing = findings(0.86 * least, dependence=(1.0,))
     ruling.judge_floor(session(LARGE), passing, host)
     assert not passing.rejections

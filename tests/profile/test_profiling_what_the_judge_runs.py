@@ -10,11 +10,11 @@ import pytest
 
 from apps.kernels.evaluation import EvaluationRequest, Tier, Verdict
 from apps.kernels.host.report import host_report
+from apps.kernels.jail.mappings import Mapped
 from apps.kernels.judge import evaluate
 from apps.kernels.judge.artefacts import Artefacts, Compilation
 from apps.kernels.judge.profiled import built_libraries
 from apps.kernels.machine import HostReport
-from apps.kernels.profile.attribution import Mapping
 from apps.kernels.profile.bottleneck import Cause
 
 PROBLEM = """
@@ -72,8 +72,8 @@ def run(directory: str, source: str, output: str) -> Compilation:
     return Compilation("/usr/bin/g++", ("-O2", source, "-o", output), directory, f"{directory}/{output}", 0.1, 0, False)
 
 
-def mapped(path: str, inode: int) -> Mapping:
-    return Mapping(0x1000, 0x2000, 0, inode, path)
+def mapped(path: str, inode: int) -> Mapped:
+    return Mapped(0x1000, 0x2000, "r-xp", 0, inode, path)
 
 
 def test_a_library_has_the_run_and_the_source_that_made_it(tmp_path: Path) -> None:

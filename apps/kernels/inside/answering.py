@@ -17,7 +17,8 @@ from apps.kernels.plain import Plain
 if TYPE_CHECKING:
     from apps.kernels.inside.oracle import Oracle
 
-NUDGES = 2  # random changes of the inputs, each also the other way round, show which elements lie at a discontinuity
+LEAST_NUDGE = 0.25  # of the largest
+NUDGES = 3  # random changes of the inputs, each also the other way round, show which elements lie at a discontinuity
 NUDGE = (
     64  # how large they are, in units in the last place: well beyond what another order of summing moves a result by
 )
@@ -59,16 +60,20 @@ def what_is_selected(oracle: Oracle, inputs: Any, returned: list[torch.Tensor]) 
 
 
 def nudged(oracle: Oracle, tensors: list[torch.Tensor], relative: float, seed: int) -> list[torch.Tensor]:
-    """The exact answer to inputs of which each element is changed by this much up or down, by chance."""
+    """The exact answer to inputs of which each element is changed by up to this much up or down, by chance.
+
+    By amounts that differ: where a result hangs on the ratio of two elements, it moves.
+    """
     generator = torch.Generator().manual_seed(seed)
     moved = []
     for tensor in tensors:
         if not tensor.is_floating_point():
             moved.append(tensor)
             continue
-        signs = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.int8) * 2 - 1
         wide = tensor.double() if oracle.double else tensor
-        moved.append((wide * (1 + relative * signs)).to(wide.dtype))
+        signs = torch.randint(0, 2, tensor.shape, generator=generator, dtype=torch.int8) * 2 - 1
+        sizes = torch.rand(tensor.shape, generator=generator).mul_(1 - LEAST_NUDGE).add_(LEAST_NUDGE)
+        moved.append((wide * (1 + relative * (sizes * signs).to(wide.dtype))).to(wide.dtype))
     inputs = values.decode(oracle.tree, moved)
     result = oracle.forward_double(inputs) if oracle.double else oracle.forward(oracle.seed, inputs)
     oracle.restore()

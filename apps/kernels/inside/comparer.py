@@ -144,6 +144,7 @@ def compare(expect: mmap.mmap, raw: mmap.mmap, message: Plain) -> Plain:
             drifts=bool(message["drifts"]),
             jumps=_jumps(expect, item),
             scores=_scores(expect, item),
+            overlaid=bool(message.get("overlaid")),
         )
         results.append(found)
     return {"outputs": results}

@@ -12,19 +12,23 @@ from apps.kernels.inside import draw_names as names
 from apps.kernels.inside import integers
 from apps.kernels.inside.integers import edges_off
 
+LONE_ELEMENTS = 3
+
 
 def reshape(tensor: torch.Tensor, how: str, generator: torch.Generator, index: int = 0) -> torch.Tensor:
     """The tensor with its distribution changed as named; `index` is its place among the inputs.
 
     Shapes, data types and strides stay; integers and booleans stay as drawn, but for "other integers", where only they are
-    drawn otherwise. Raises `KeyError` for a name that is none.
+    drawn otherwise, and for "lone". Raises `KeyError` for a name that is none.
     """
     if how == names.AS_GIVEN or tensor.numel() == 0:
         return tensor
     if how == names.INTEGERS:
         return tensor if tensor.is_floating_point() else integers.others(tensor, generator)
     if not tensor.is_floating_point():
-        return tensor
+        return integers.others(tensor, generator, lone=True) if how == names.LONE else tensor
+    if how in (names.ONE_SIDED, names.OTHER_SIDE):
+        return _one_sided(tensor, generator, index, other=how == names.OTHER_SIDE)
     if how in CANCELLING:
         return _cancelling(tensor, how, index, generator)
     return DRAWS[how](tensor, generator)
@@ -129,6 +133,25 @@ def _stands_out(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tenso
     return tensor.scatter_add(-1, place, torch.full(place.shape, 6 * _spread(tensor), dtype=tensor.dtype))
 
 
+def _lone(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """As given, but for three elements somewhere, which lie anywhere within three deviations of zero: nobody who looks at
+    some thousands of others can tell.
+    """
+    places = torch.randint(0, tensor.numel(), (LONE_ELEMENTS,), generator=generator)
+    size = max(3 * _spread(tensor), float(tensor.float().abs().max()))
+    values = (torch.rand(LONE_ELEMENTS, generator=generator) * 2 - 1) * size
+    chosen = torch.zeros(tensor.numel(), dtype=torch.bool).index_fill_(0, places, True).view(tensor.shape)
+    drawn = torch.zeros(tensor.numel()).index_put_((places,), values).view(tensor.shape)
+    return torch.where(chosen, drawn.to(tensor.dtype), tensor)
+
+
+def _one_sided(tensor: torch.Tensor, generator: torch.Generator, index: int, *, other: bool) -> torch.Tensor:
+    """Large and all of one sign, which for each input is drawn; `other` gives the other one from the same generator."""
+    sign = 1 if bool(torch.rand((), generator=generator) < 0.5) == (index % 2 == 0) else -1
+    level = float(torch.rand((), generator=generator)) * 12 + 8
+    return ((-sign if other else sign) * level + tensor.float()).to(tensor.dtype)
+
+
 def _cancelling(tensor: torch.Tensor, how: str, index: int, generator: torch.Generator) -> torch.Tensor:
     """Neighbours of which a sum's, or a product's, leading parts cancel: what is left lies in their low bits.
 
@@ -165,6 +188,7 @@ DRAWS: Final[Mapping[str, Callable[[torch.Tensor, torch.Generator], torch.Tensor
     names.FAR: _far,
     names.HUGE: _huge,
     names.HALVES: _halves,
+    names.LONE: _lone,
     names.MOTTLED: _mottled,
     names.SPIKED: _spiked,
     names.INFINITE: lambda tensor, generator: _odd(tensor, generator, math.inf),
@@ -173,13 +197,17 @@ DRAWS: Final[Mapping[str, Callable[[torch.Tensor, torch.Generator], torch.Tensor
 }
 
 
-def alter_state(model: torch.nn.Module, generator: torch.Generator, leave: Collection[str] = ()) -> None:
+def alter_state(
+    model: torch.nn.Module, generator: torch.Generator, leave: Collection[str] = (), *, flips: bool = False
+) -> None:
     """Other weights: every floating-point parameter and running statistic moved away from what its constructor gave.
 
-    Values that are all positive stay positive (variances, scales); the rest get noise of a tenth of their size. Other buffers
-    are constants of the problem (a mask, positions), and stay; so does what is named in `leave`.
+    Values that are all positive stay positive (variances, scales); the rest get noise of a tenth of their size. With `flips`
+    one in ten parameters changes its sign, which a scale may as well. Other buffers are constants of the problem (a mask,
+    positions), and stay; so does what is named in `leave`.
     """
-    learnt = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    learnt = set(parameters)
     for place, module in model.named_modules():
         if isinstance(module, torch.nn.modules.batchnorm._NormBase):
             learnt |= {f"{place}.{name}".lstrip(".") for name in ("running_mean", "running_var")}
@@ -192,3 +220,5 @@ def alter_state(model: torch.nn.Module, generator: torch.Generator, leave: Colle
             size = tensor.float().abs().mean().clamp_min(0.05)
             noise = torch.zeros(()) if positive else 0.1 * size * torch.randn(tensor.shape, generator=generator)
             tensor.copy_((tensor.float() * factor + noise).to(tensor.dtype))
+            if flips and name in parameters:
+                tensor.mul_(1 - 2 * (torch.rand(tensor.shape, generator=generator) < 0.1).to(tensor.dtype))

@@ -21,7 +21,7 @@ from apps.kernels.inside.draw_names import AS_GIVEN, INTEGERS
 from apps.kernels.inside.mutants import Mutant, Outputs, mutants
 from apps.kernels.inside.screening import CHUNK
 from apps.kernels.plain import Plain, to_plain
-from apps.kernels.strength import ALIKE, DRIFTING, FULL, QUICK, STRONGER, TIMED, Strength
+from apps.kernels.strength import ALIKE, DRIFTING, EXTREME, FULL, QUICK, STRONGER, TIMED, Strength
 
 if TYPE_CHECKING:
     from apps.kernels.inside.oracle import Oracle
@@ -124,7 +124,7 @@ class _Examination:
         weak = [self._reason(mutant) for mutant in alive if mutant.level is None]
         return Strength(
             quick=(*QUICK, *stronger),
-            full=(*FULL, *(how for how in stronger if how not in FULL)),
+            full=(*FULL[: -len(EXTREME)], *(how for how in stronger if how not in FULL), *EXTREME),
             tried=tuple(mutant.name for mutant in everyone),
             weak=(*weak, *integers.weak, *stale, *weights, *self._too_many_jumps()),
             imprecise=tuple(mutant.name for mutant in alive if mutant.level is not None),
@@ -309,6 +309,8 @@ class _Examination:
         before, double = self.oracle.buffers_before, self.oracle.in_double
         try:
             draws.alter_state(model, torch.Generator().manual_seed(WEIGHTS_SEED))
+            if all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items()):
+                return []  # it has constants alone
             self.oracle.buffers_before = {n: b.detach().clone() for n, b in model.named_buffers()}
             self.oracle.in_double = None
             answered = answering.answer(self.oracle, case.tensors, jumps=self.jumps)

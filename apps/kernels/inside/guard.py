@@ -24,17 +24,20 @@ from apps.kernels.inside.values import (
     PROT_NONE,
     map_memory,
 )
+from apps.kernels.jail.mappings import mappings
 
 FILL = 0x7F
 ALIGNMENT = 64
-CLOSED_KEPT = 64  # regions given back that stay mapped and closed, to catch who still uses them
-PROT_BOTH = 3
+# Regions given back that stay mapped and closed, to catch who still uses them: so many, and so many bytes beside the newest.
+CLOSED_KEPT, CLOSED_BYTES = 64, 256 << 20
+PROT_BOTH, MADV_DONTNEED = 3, 4
 SECTION, RELOCATION, SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<QQq"), struct.Struct("<IBBHQQ")
 RELOCATIONS = 4  # SHT_RELA
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _libc.free.argtypes = [ctypes.c_void_p]
 _kept: list[Any] = []  # callbacks must outlive every tensor
 _regions: dict[int, tuple[int, int]] = {}
@@ -80,8 +83,9 @@ def _release(address: int | None) -> None:
         _libc.free(address)
         return
     _libc.mprotect(region[0], region[1], PROT_NONE)
+    _libc.madvise(region[0], region[1], MADV_DONTNEED)
     _closed.append(region)
-    while len(_closed) > CLOSED_KEPT:
+    while len(_closed) > CLOSED_KEPT or (len(_closed) > 1 and sum(size for _, size in _closed) > CLOSED_BYTES):
         _libc.munmap(*_closed.popleft())
 
 
@@ -110,11 +114,7 @@ def _imports(image: bytes, names: tuple[str, ...]) -> dict[str, int]:
 def _loaded_at(path: str) -> int | None:
     """Where it is mapped. Told by the end of its path: where the installation is reached by a link, its beginning differs."""
     end = "/" + "/".join(Path(path).parts[-3:])
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        fields = line.split(None, 5)
-        if len(fields) == 6 and fields[2] == "00000000" and fields[5].endswith(end):
-            return int(fields[0].split("-")[0], 16)
-    return None
+    return next((one.start for one in mappings("self") if one.offset == 0 and one.path.endswith(end)), None)
 
 
 def _write(address: int, value: int) -> None:

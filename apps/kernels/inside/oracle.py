@@ -11,12 +11,14 @@ import math
 import mmap
 import re
 import time
+from collections.abc import Collection, Iterable
 from types import ModuleType
 from typing import Any
 
 import torch
 
 from apps.kernels.inside import answering, draws, examining, layouts, outputs, process_state, reductions, values
+from apps.kernels.inside.draw_names import AS_GIVEN
 from apps.kernels.inside.mapped import Mapped
 from apps.kernels.inside.screening import NEAR
 from apps.kernels.inside.source import explain, load_module
@@ -25,6 +27,17 @@ from apps.kernels.plain import Plain
 
 BANK, EXPECT, STATE = 0, 1, 2
 SMALL = 1 << 21  # elements
+# Operators whose result may have another shape for other values; indexing by a mask is one.
+SIZED_BY_VALUES = (
+    "nonzero",
+    "masked_select",
+    "index",
+    "unique",
+    "_unique2",
+    "unique_consecutive",
+    "unique_dim",
+    "bincount",
+)
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 RANDOM, SURELY_RANDOM = 1e-5, 1e-3  # relative to scale: two calls on the same inputs differ by this much
 
@@ -76,6 +89,8 @@ class Oracle:
         self.double = False
         self.reductions: list[int] = []
         self.near = NEAR
+        self._zero_once: list[torch.Tensor | None] = []  # where each input was zero when the problem was opened
+        self._structure: list[torch.Tensor | None] | None = None
 
     # -- opening -----------------------------------------------------------------------------------------------------
 
@@ -98,6 +113,7 @@ class Oracle:
             tensors: list[torch.Tensor] = []
             self.tree = values.encode(list(inputs), tensors)
             self.specs = [values.describe(t) for t in tensors]
+            self._zero_once = [_where_zero(tensor) for tensor in tensors]
         except values.NotPlain as problem:
             raise Refused(f"inputs must be tensors and plain values, not {problem}") from None
         self._construct(self.seed)
@@ -162,6 +178,7 @@ class Oracle:
             raise Refused(f"forward must return tensors, not {problem}") from None
         if not returned or not any(t.numel() for t in returned):
             raise Refused("forward returns no tensor with elements")
+        self._refuse_other_shapes(counted.operators, specs)
         self.selects = answering.what_is_selected(self, inputs, returned)
         self.reductions = [counted.of(tensor) for tensor in returned]
         self.double = self._double_works(inputs)
@@ -180,6 +197,17 @@ class Oracle:
             "updated": updated,
             "double": self.double,
         }
+
+    def _refuse_other_shapes(self, operators: Iterable[str], specs: list[Plain]) -> None:
+        """Raises `Refused` where other inputs give outputs of other shapes. Only looked for where an operator can make them."""
+        if not any(name.partition(".")[2].partition(".")[0] in SIZED_BY_VALUES for name in operators):
+            return
+        found = values.tensors_of(self.forward(self.seed, self.draw_inputs(self.seed + 2)))
+        self.restore()
+        if [values.describe(tensor) for tensor in found] != specs:
+            raise Refused(
+                "the shapes of its outputs depend on its inputs' values; fill up to a size that does not, or return a mask"
+            )
 
     def _is_random(self, first: Any, inputs: Any) -> bool:
         """Whether other random numbers give another output; where it is close, whether the same ones don't."""
@@ -220,7 +248,26 @@ class Oracle:
         if [values.describe(t) for t in tensors] != self.specs or tree != self.tree:
             raise Refused("get_inputs gives other shapes or values each time; they must not depend on chance")
         generator = torch.Generator().manual_seed(seed ^ 0x5EED)
-        return [draws.reshape(tensor, how, generator, index) for index, tensor in enumerate(tensors)]
+        drawn = [draws.reshape(tensor, how, generator, index) for index, tensor in enumerate(tensors)]
+        if how == AS_GIVEN:
+            return drawn
+        zeros = self._zeros()
+        return [torch.where(mask, 0, one) if mask is not None else one for one, mask in zip(drawn, zeros, strict=True)]
+
+    def _zeros(self) -> list[torch.Tensor | None]:
+        """For each input where it is zero whatever the seed, as a triangular matrix is: that is its structure, and stays.
+
+        None where nothing is, or all of it, or other elements under another seed.
+        """
+        if self._structure is None:
+            tensors: list[torch.Tensor] = []
+            if any(mask is not None for mask in self._zero_once):
+                values.encode(list(self.draw_inputs(self.seed + 2)), tensors)
+            self._structure = [
+                mask if mask is not None and torch.equal(mask, tensors[index] == 0) else None
+                for index, mask in enumerate(self._zero_once)
+            ]
+        return self._structure
 
     def do_answer(self, message: Plain) -> Plain:
         """Both answers for the inputs that lie in the bank; says whether torch's own float32 is near float64 there."""
@@ -262,14 +309,35 @@ class Oracle:
             # of what a candidate can't be given, it can make itself what was drawn, from the seed; not what is set from outside
             now = self.model.state_dict()
             leave = {name for name in message["missing"] if not torch.equal(before[name], now[name])}
-            draws.alter_state(self.model, torch.Generator().manual_seed(message["alter"]), leave)
-            self._remember()
+            self._alter(int(message["alter"]), leave)
         state = self._map(STATE)
         for name, tensor in self.model.state_dict().items():
             spec = values.contiguous_spec(values.dtype_name(tensor.dtype), list(tensor.shape))
             if tensor.numel():
                 values.over(state, message["places"][name], spec).copy_(tensor)
         return {"written": True}
+
+    def _alter(self, seed: int, leave: Collection[str]) -> None:
+        """Other weights; those that change their sign only where the model takes them, as it takes its own."""
+        made = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        inputs = self.draw_inputs(self.seed + 1)
+        for flips in (True, False):
+            with torch.no_grad():
+                for name, tensor in self.model.state_dict().items():
+                    tensor.copy_(made[name])
+            draws.alter_state(self.model, torch.Generator().manual_seed(seed), leave, flips=flips)
+            self._remember()
+            if not flips or self._stays_finite(inputs):
+                return
+
+    def _stays_finite(self, inputs: Any) -> bool:
+        try:
+            found = values.tensors_of(self.forward(self.seed, inputs))
+        except Exception:
+            return False
+        finally:
+            self.restore()
+        return all(bool(torch.isfinite(tensor).all()) for tensor in found if tensor.is_floating_point())
 
     # -- the model ---------------------------------------------------------------------------------------------------
 
@@ -346,6 +414,14 @@ def as_double(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: as_double(item) for key, item in value.items()}
     return value
+
+
+def _where_zero(tensor: torch.Tensor) -> torch.Tensor | None:
+    """None where nothing is zero, or all of it, and for integers."""
+    if not tensor.is_floating_point():
+        return None
+    mask = tensor == 0
+    return mask if 0 < int(mask.sum()) < mask.numel() else None
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

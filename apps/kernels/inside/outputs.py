@@ -20,6 +20,7 @@ FILL_PEAK = 1000.0  # a value that stands for nothing (what a mask leaves) is at
 FILLED = 16  # and there as often in a neighbourhood
 JUMPS_ALLOWED = 0.02  # share of elements at a discontinuity that may be left out
 NEAR_REDUCED = 2.0**-6  # where the reference itself computes products in fewer bits
+ROUGH = 2.5  # times the errors of sixteen bits, taken together, that rounding once gives, or torch's own
 NEAR_ULPS = 8  # and in the shorter types, whose own rounding is larger than NEAR
 
 
@@ -47,15 +48,18 @@ def judge(
     drifts: bool = False,
     jumps: torch.Tensor | None = None,
     scores: Scores | None = None,
+    overlaid: bool = False,
 ) -> Plain:
     """Hold an output against the exact answer and torch's own.
 
     `jumps` marks elements so near a discontinuity that rounding decides: they are left out and counted. `drifts` says that
-    the inputs make a running sum's errors add up. Gives passed, near (whether torch's own answer is near enough to the exact
-    one to judge by), error, tolerance, left_out, wrong, detail.
+    the inputs make a running sum's errors add up, `overlaid` that a part of `got` is torch's own. Gives passed, near
+    (whether torch's own answer is near enough to the exact one to judge by), error, tolerance, left_out, wrong, detail.
     """
     if own.is_floating_point():
         found = _floats(exact, own, got, reduction, near, drifts, jumps)
+        if found["passed"] and (words := _too_rough(exact, own, got, jumps)):
+            return {**found, "passed": False, "wrong": got.numel(), "detail": words}
         fill = _fill(exact) if found["passed"] else None
         if fill is None:
             return found
@@ -63,7 +67,7 @@ def judge(
         among = _floats(rest[0], rest[1], rest[2], reduction, near, drifts, jumps)
         return among if among["near"] and not among["passed"] else found
     if scores is not None:
-        return _indices(exact, got, scores)
+        return _indices(exact, got, scores, whole=not overlaid)
     return _integers(exact, own, got, jumps)
 
 
@@ -173,6 +177,40 @@ def _floats(
     return answer
 
 
+def _too_rough(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, jumps: torch.Tensor | None) -> str | None:
+    """Whether sixteen bits are off by more than one rounding would have them, taken all together; in words.
+
+    What is computed in more bits and rounded once has errors as large as torch's at its best, evenly spread over half a unit:
+    eps/(2·sqrt(3)) of each value at most. Weights kept in eight bits a row err by several times that, and hardly more anywhere
+    than two units of their neighbourhood's largest value.
+    """
+    kind = torch.finfo(own.dtype)
+    if kind.bits != 16 or exact.numel() < LEAST:
+        return None
+    exact, own, got = in_order(exact), in_order(own), in_order(got)
+    left = torch.ones(exact.numel(), dtype=torch.bool) if jumps is None else ~in_order(jumps)
+    size = chunk_of(exact.shape)
+    step = max(1, screening.SLAB // size) * size
+    theirs = mine = rounding = 0.0
+    for at in range(0, exact.numel(), step):
+        true, ours, given = exact[at : at + step], own[at : at + step].double(), got[at : at + step].double()
+        scale = screening.largest(true.abs().nan_to_num(posinf=0.0), size).clamp_min(kind.tiny)
+        scale = scale.repeat_interleave(size)[: true.numel()]
+        counts = left[at : at + step] & torch.isfinite(ours) & torch.isfinite(given)
+        true, ours, given = (torch.where(counts, one, 0.0) / scale for one in (true, ours, given))
+        theirs += float((given - true).square().sum())
+        mine += float((ours - true).square().sum())
+        rounding += float(true.square().sum()) * float(kind.eps) ** 2 / 12
+    allowed = ROUGH * math.sqrt(max(mine, rounding))
+    if math.sqrt(theirs) <= allowed:
+        return None
+    times = math.sqrt(theirs / max(mine, rounding, kind.tiny))
+    return (
+        f"its errors, taken together, are {times:.3g} times what rounding the answer once to {kind.bits} bits gives "
+        f"(or torch's, where those are larger); {ROUGH:g} times is allowed"
+    )
+
+
 def _screen_finite(
     exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, size: int, reduction: int, drifts: bool
 ) -> screening.Screened | None:
@@ -197,8 +235,11 @@ def _integers(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, jumps: 
     return _counted(wrong, got, exact, share, int(out.sum()))
 
 
-def _indices(exact: torch.Tensor, got: torch.Tensor, scores: Scores) -> Plain:
-    """Right is what selects a value as good as the right one, within rounding of the values it selects from."""
+def _indices(exact: torch.Tensor, got: torch.Tensor, scores: Scores, *, whole: bool) -> Plain:
+    """Right is what selects a value as good as the right one, within rounding of the values it selects from.
+
+    None may be taken twice in a row, which can be told where rows are `whole`: ties may come in another order than torch's.
+    """
     rows, n = scores.values.shape
     theirs, right = (_by_row(t.long(), rows, scores.dim) for t in (got, exact))
     outside = (theirs < 0) | (theirs >= n)
@@ -211,7 +252,7 @@ def _indices(exact: torch.Tensor, got: torch.Tensor, scores: Scores) -> Plain:
     allowed = scores.limit * finite.amax(1, keepdim=True)
     same = (taken == wanted) | (taken.isnan() & wanted.isnan())
     wrong = outside | ~(same | ((taken - wanted).abs() <= allowed))
-    if theirs.shape[1] > 1:  # several of a row: none may be taken twice
+    if theirs.shape[1] > 1 and whole:
         ordered, places = theirs.sort(1)
         twice = torch.zeros_like(wrong)
         twice.scatter_(1, places[:, 1:], ordered[:, 1:] == ordered[:, :-1])

@@ -97,6 +97,8 @@ def _along(short: str, first: torch.Tensor, args: Any) -> int | None:
         shapes = [a for a in args if isinstance(a, list | tuple)]
         return int(math.prod(shapes[0])) if shapes else max(first.shape, default=1)
     if "batch_norm" in short and first.ndim > 1:
+        if "no_training" in short or next((not a for a in args if isinstance(a, bool)), False):
+            return 1  # what was averaged before is only applied
         return int(first.numel() // max(1, first.shape[1]))
     if "group_norm" in short and len(numbers) >= 4:
         _, channels, pixels, groups = numbers[:4]
@@ -122,6 +124,6 @@ def _length(name: str, args: Any, result: Any) -> int:
         length = last.shape[-2 if last.ndim > 1 else 0]
     elif (along := _along(short, first, args)) is not None:
         length = along
-    elif isinstance(out, torch.Tensor) and out.numel() and short not in PICKING:
+    elif isinstance(out, torch.Tensor) and out.numel() and short not in PICKING and not short.startswith("new_"):
         length = first.numel() // out.numel()
     return max(1, int(length))

@@ -13,6 +13,12 @@ from apps.kernels.inside import reductions, values
 from apps.kernels.jail.channel import Channel, ChannelBroken
 from apps.kernels.plain import Plain
 
+# Making a tensor that is filled with one number: replayed as that filling alone.
+ZERO, FILL = "aten.zero_.default", "aten.fill_.Scalar"
+FILLED_BY = {
+    **dict.fromkeys(("zeros", "zeros_like", "new_zeros", "zero_"), ZERO),
+    **dict.fromkeys(("ones", "ones_like", "new_ones", "full", "full_like", "new_full", "fill_"), FILL),
+}
 MOST = 32  # different calls that are kept of one call of a model
 
 
@@ -26,9 +32,12 @@ class Watching(reductions.Counting):
         self.products: list[Plain] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if reductions.is_product(str(func)) and len(self.products) < MOST:
+        if reductions.is_product(str(func)):
             self._keep(str(func), args, kwargs or {})
-        return super().__torch_dispatch__(func, types, args, kwargs)
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        if (fill := FILLED_BY.get(str(func).split(".")[1])) and isinstance(result, torch.Tensor):
+            self._keep(fill, (result, *([0] if fill == FILL else [])), {})
+        return result
 
     def is_counted(self, args: Any, kwargs: Any, result: Any) -> bool:
         """Whether any of its tensors holds more than one number."""
@@ -41,7 +50,7 @@ class Watching(reductions.Counting):
             call["specs"] = [values.describe(tensor) for tensor in tensors]
         except values.NotPlain:
             return
-        if call not in self.products:
+        if call not in self.products and len(self.products) < MOST:
             self.products.append(call)
 
 
@@ -68,7 +77,7 @@ def _that_work(described: Iterable[Plain]) -> Iterator[Callable[[], object]]:
     """The calls that can be made here: one that can't, for want of memory or because nobody made it so, hinders no other."""
     for one in described:
         with suppress(Exception):
-            if reductions.is_product(str(one["name"])):
+            if reductions.is_product(str(one["name"])) or one["name"] in FILLED_BY.values():
                 call = _call(one)
                 call()
                 yield call

@@ -49,6 +49,10 @@ def main(channel: Channel, payload: Plain) -> None:
         torch.set_grad_enabled(False)
         usual = process_state.snapshot()
         aborts.name_them()
+        inputs = _inputs(channel, payload)
+        os.close(
+            channel.files[ARENA]
+        )  # before foreign code runs: who read it by its descriptor would be seen by nobody
         if payload["role"] == "empty":
             model: Any = _empty_model(payload["outputs"], payload["output_tree"])
         else:
@@ -72,7 +76,6 @@ def main(channel: Channel, payload: Plain) -> None:
                 model = torch.compile(model, dynamic=False)
             channel.send({"stage": "prepared"})
         stage = "warm up"
-        inputs = _inputs(channel, payload)
         laid = [inputs[first] for first in payload["firsts"]]  # the others share these ones' pages, not their places
         if payload["role"] == "compiled":
             model(*laid[0])  # this builds it

@@ -92,8 +92,12 @@ def summing(kind: torch.finfo) -> float:
 
 def _peaks(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, size: int) -> tuple[torch.Tensor, ...]:
     """For each chunk of a slab the largest magnitude, torch's largest error and the candidate's."""
-    errors = (own.double().sub_(exact).abs_(), got.double().sub_(exact).abs_())
-    return tuple(largest(values, size) for values in (exact.abs(), *errors))
+    return tuple(largest(values, size) for values in (exact.abs(), _error(own, exact), _error(got, exact)))
+
+
+def _error(values: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    wide = values.double()
+    return (wide - exact if wide is values else wide.sub_(exact)).abs_()
 
 
 def largest(values: torch.Tensor, size: int) -> torch.Tensor:

@@ -92,7 +92,12 @@ def describe(tensor: torch.Tensor) -> Plain:
     """Data type, shape, strides in elements and bytes spanned; raises `NotPlain` for what bytes can't say."""
     name = dtype_name(tensor.dtype)
     if name not in DTYPES or tensor.layout != torch.strided:
-        raise NotPlain(f"a tensor of {name} ({tensor.layout})")
+        hint = (
+            "; complex numbers are not judged yet: give and return torch.view_as_real's pairs"
+            if tensor.is_complex()
+            else ""
+        )
+        raise NotPlain(f"a tensor of {name} ({tensor.layout}){hint}")
     if any(step < 0 for step in tensor.stride()):
         raise NotPlain("a tensor with negative strides")
     span = span_of(tuple(tensor.shape), tuple(tensor.stride()))

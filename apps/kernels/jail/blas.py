@@ -10,6 +10,8 @@ import ctypes
 import os
 from collections.abc import Iterator
 
+from apps.kernels.jail.mappings import mappings
+
 VARIABLE = "OPENBLAS_NUM_THREADS"
 SETTERS = ("openblas_set_num_threads", "openblas_set_num_threads64_", "scipy_openblas_set_num_threads64_")
 
@@ -26,11 +28,8 @@ def one_thread() -> Iterator[None]:
 
 def loaded() -> tuple[str, ...]:
     """The OpenBLAS libraries of this process, few or none; /proc must be readable."""
-    with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
-        paths = {
-            line.split(None, 5)[5].strip() for line in file if "openblas" in line and len(line.split(None, 5)) == 6
-        }
-    return tuple(sorted(path for path in paths if path.startswith("/")))
+    paths = {one.path for one in mappings("self")}
+    return tuple(sorted(path for path in paths if path.startswith("/") and "openblas" in path))
 
 
 def give_back_threads(libraries: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from apps.kernels.jail.smaps import mappings
+from apps.kernels.jail.mappings import mappings
 
 FREEZE_SECONDS = 10.0
 LOOK_SECONDS = 30e-6
@@ -23,11 +23,18 @@ class NotFrozen(Exception):
     """The process is gone, or a thread of it would not stop."""
 
 
-def freeze(pid: int) -> int:
+class Still(NamedTuple):
+    """When a process was seen to stand still (perf_counter_ns)."""
+
+    called: int  # its first thread
+    all: int  # each of them: later by what looking at each takes, a millisecond with sixteen
+    worked: int  # nanoseconds that one of the threads which had not stopped at the first look worked on at most
+
+
+def freeze(pid: int) -> Still:
     """Stop every thread; returns once the kernel says that each of them stands still. Raises `NotFrozen`.
 
-    Gives the time (perf_counter_ns) at which the first of its threads was seen to: that of all of them is later by what
-    looking at each takes, a millisecond with sixteen.
+    A thread that is in a system call first goes on to its end, which may be long after the others.
     """
     try:
         os.kill(pid, signal.SIGSTOP)
@@ -35,6 +42,7 @@ def freeze(pid: int) -> int:
         raise NotFrozen("it is gone") from None
     deadline = time.monotonic() + FREEZE_SECONDS
     first = 0
+    late: dict[int, int] | None = None  # what threads had had that had not stopped at the first look
     while True:
         if not first and _state(pid, pid) in STOPPED:
             first = time.perf_counter_ns()
@@ -42,7 +50,11 @@ def freeze(pid: int) -> int:
         if states.get(pid, "Z") == "Z":  # another thread is dead for a moment when it ends
             raise NotFrozen("it is gone")
         if all(state in STOPPED for state in states.values()) and _are_off_the_processors(pid):
-            return first or time.perf_counter_ns()
+            now = time.perf_counter_ns()
+            worked = max((_turns(pid, task).ran - ran for task, ran in (late or {}).items()), default=0)
+            return Still(first or now, now, worked)
+        if late is None:
+            late = {task: _turns(pid, task).ran for task, state in states.items() if state not in STOPPED}
         if time.monotonic() > deadline:
             raise NotFrozen(f"it does not stand still: its threads are in states {''.join(states.values())}")
         time.sleep(LOOK_SECONDS)  # leaves the core to the thread that has yet to stop
@@ -151,18 +163,23 @@ class Turns(NamedTuple):
     times: int
 
 
+NO_TURNS = Turns(0, 0)
+
+
 def turns(pid: int) -> dict[int, Turns]:
     """What each thread has had of the processors so far, by its number.
 
     While it stands still nothing of this changes; what it has waited for a processor may, where the kernel (6.12 and later)
     moves a sleeper that it has not taken off its queue yet. Empty where the kernel doesn't count (CONFIG_SCHED_INFO).
     """
-    found = {}
+    return {task: had for task in _tasks(pid) if (had := _turns(pid, task)) != NO_TURNS}
+
+
+def _turns(pid: int, task: int) -> Turns:
     with contextlib.suppress(OSError, ValueError):
-        for task in _tasks(pid):
-            ran, _waited, times = map(int, _read(f"/proc/{pid}/task/{task}/schedstat").split())
-            found[task] = Turns(ran, times)
-    return found
+        ran, _waited, times = map(int, _read(f"/proc/{pid}/task/{task}/schedstat").split())
+        return Turns(ran, times)
+    return NO_TURNS
 
 
 def since(before: Mapping[int, Turns], now: Mapping[int, Turns]) -> str:

@@ -58,8 +58,17 @@ class Ended:
         if self.over == "disk":
             return "filled its private directory"
         if self.signal:
-            return f"was killed by {signal.Signals(self.signal).name}"
+            return f"was killed by {signal_name(self.signal)}"
         return f"left with exit code {self.code}"
+
+
+def signal_name(number: int) -> str:
+    """SIGSEGV; real-time signals have a number only."""
+    return (
+        signal.Signals(number).name
+        if number in signal.valid_signals() and number < signal.SIGRTMIN
+        else f"signal {number}"
+    )
 
 
 class Jailed:

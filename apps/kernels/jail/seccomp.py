@@ -19,7 +19,7 @@ ALLOW = 0x7FFF0000
 ASK = 0x7FC00000  # SECCOMP_RET_USER_NOTIF
 KILL_PROCESS = 0x80000000
 ERRNO = 0x00050000
-EPERM, EACCES, ENOSYS = 1, 13, 38
+EPERM, EACCES, ENOSYS, ENOMEM = 1, 13, 38, 12
 
 AUDIT_ARCH_X86_64 = 0xC000003E
 X32_BIT = 0x40000000
@@ -62,11 +62,14 @@ CLOSED_JUDGED = {
 }  # fmt: skip
 STARTS = (57, 58, 59, 322)  # fork, vfork, execve, execveat; clone is looked at more closely
 CLONE, CLONE3, OPEN, OPENAT, OPENAT2, PRCTL = 56, 435, 2, 257, 437, 157
+MMAP, MPROTECT, PKEY_MPROTECT, MREMAP, RECVMSG, RECVMMSG = 9, 10, 329, 25, 47, 299
+PROT_EXEC = 4
 KILL, TKILL, TGKILL, RT_SIGQUEUEINFO, RT_TGSIGQUEUEINFO, PRLIMIT = 62, 200, 234, 129, 297, 302
 IOCTL, FCNTL, SETRLIMIT, SCHED_SETAFFINITY, SOCKETPAIR = 16, 72, 160, 203, 53
 NOT_STREAM = 0x6  # set in each type of socket but SOCK_STREAM: their ends can send to addresses without connecting
 # prctl options that would hide a process from its judge, cut the cord by which it dies with it, or filter without TSYNC.
-CLOSED_PRCTL = (1, 4, 22, 35, 36, 0x59616D61)  # PDEATHSIG, DUMPABLE, SECCOMP, SET_MM, CHILD_SUBREAPER, PTRACER
+# PDEATHSIG, DUMPABLE, SECCOMP, SET_MM, CHILD_SUBREAPER, PTRACER; SET_VMA gives anonymous memory names as files have.
+CLOSED_PRCTL = (1, 4, 22, 35, 36, 0x59616D61, 0x53564D41)
 # Typing into a terminal, and having signals sent to a process of one's choice when a descriptor becomes ready.
 CLOSED_IOCTL = (0x5412, 0x541C, 0x8901, 0x8902)  # TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP
 CLOSED_FCNTL = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX
@@ -193,6 +196,9 @@ def watch_starts() -> int | None:
 def close_building(*, exec_too: bool = True) -> None:
     """The filter of the judged phase, on top of the first: no exec, no new process, nothing written to a file.
 
+    Nor any code that was not there before, nor pages moved to where others lay: where a sample hit is then the code that ran.
+    Descriptors that were sent away before may not come back.
+
     `exec_too` false leaves exec open, for a process that has yet to become the program it was started for.
     """
     wanted = _start()
@@ -207,5 +213,11 @@ def close_building(*, exec_too: bool = True) -> None:
     wanted.refuse_flags(OPEN, 1, WRITING, EACCES)
     wanted.refuse_flags(OPENAT, 2, WRITING, EACCES)
     wanted.refuse(OPENAT2, ENOSYS)
+    if exec_too:  # else the loader of that program has yet to map it
+        for number in (MMAP, MPROTECT, PKEY_MPROTECT):
+            wanted.refuse_flags(number, 2, PROT_EXEC, EPERM)
+        wanted.refuse(MREMAP, ENOMEM)
+        for number in (RECVMSG, RECVMMSG):
+            wanted.refuse(number)
     wanted.give(ALLOW)
     wanted.install()

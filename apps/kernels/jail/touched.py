@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from apps.kernels.jail.smaps import mappings
+from apps.kernels.jail.mappings import mappings
 
 FILE_PAGES = b"3"  # what clear_refs takes for: pages of mapped files only
 

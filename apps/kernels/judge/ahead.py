@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.kernels.jail.touched import Touched, forget, touched
-from apps.kernels.judge.memory import Place
+from apps.kernels.judge.memory import ARENA, Place, file_name
 from apps.kernels.judge.runner import Pause, Runner
 
 ENOUGH = 2  # windows in which inputs were read too early: one may be the machine's luck
@@ -45,7 +45,7 @@ def look(runner: Runner, order: Sequence[int], fastest: Fastest, timeout: float)
     def meanwhile() -> None:
         if _begun(pause, fastest, fastest.seconds, 1) >= len(order):
             return  # too late to tell anything, and looking takes long
-        mapped = touched(runner.jailed.pid, "pragma-arena")
+        mapped = touched(runner.jailed.pid, file_name(ARENA))
         runner.refuse_more_mappings(sum(one.size for one in mapped))
         seen.extend(one for one in mapped if one.bytes)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from apps.kernels.jail.syscalls import read_memory
@@ -37,7 +39,7 @@ def borrowed(
         return None
     hot = Counter(address & -WINDOW for address in addresses if any(s <= address < e for s, e, _ in ranges))
     needles = {address: code for address, _ in hot.most_common(HOTTEST) if (code := _code(pid, address))}
-    for library in _libraries():
+    for library in _libraries() if needles else ():
         seen = _found(library, needles)
         if seen and 2 * len(seen) >= len(needles):
             own = next(path for start, end, path in ranges if start <= seen[0] < end)
@@ -74,7 +76,15 @@ def _libraries() -> Iterator[Path]:
             seen |= {path.resolve() for path in _shared_objects(Path(prefix))}
     for directory in SYSTEM:
         seen |= {path.resolve() for path in _shared_objects(directory) if path.name.split(".")[0] in named}
-    yield from sorted(path for path in seen if path.is_file() and path.stat().st_size > LARGER)
+    yield from sorted(path for path in seen if _bytes_of(path) > LARGER)
+
+
+def _bytes_of(path: Path) -> int:
+    """Of a file; 0 for what is none, or can't be looked at."""
+    with suppress(OSError):
+        status = path.stat()
+        return status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return 0
 
 
 def _shared_objects(directory: Path) -> Iterator[Path]:
@@ -86,7 +96,7 @@ def _shared_objects(directory: Path) -> Iterator[Path]:
 def _found(library: Path, needles: Mapping[int, bytes]) -> list[int]:
     """The addresses whose code a file holds."""
     missing = dict(needles)
-    with library.open("rb") as file:
+    with suppress(OSError), library.open("rb") as file:
         while missing and len(part := file.read(CHUNK)) >= WINDOW:
             for address in [address for address, code in missing.items() if code in part]:
                 del missing[address]

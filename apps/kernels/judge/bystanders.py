@@ -28,7 +28,9 @@ class Bystanders:
     """
 
     def __init__(self, pids: Iterable[int]) -> None:
-        self._pids = tuple(pids)
+        self._taken = dict.fromkeys(
+            pids, 0.0
+        )  # seconds of each when it was seen last: one that has ended keeps what it had
         self._processors = os.sched_getaffinity(0)  # others' work elsewhere disturbs nothing here
         self._first = self._look()
 
@@ -41,7 +43,8 @@ class Bystanders:
 
     def _look(self) -> _Look:
         own = time.process_time()
-        own += sum(ice.processor_time(pid).all for pid in self._pids)
+        self._taken = {pid: max(had, ice.processor_time(pid).all) for pid, had in self._taken.items()}
+        own += sum(self._taken.values())
         return _Look(time.monotonic(), seconds_taken(self._processors), own)
 
 

@@ -114,11 +114,10 @@ def _describe(session: Session, findings: Findings, runner: Runner) -> None:
         findings.environment["guard pages"] = "none around tensors: this torch's allocator is not laid out as expected"
     findings.library_calls = policy.library_calls(news.operators)
     findings.operators, findings.allocated, findings.products = news.operators, news.allocated, news.products
-    if not session.trusted:
-        findings.rejections += policy.judge_operators(news.operators, session.request.policy)
+    refused = [] if session.trusted else policy.judge_operators(news.operators, session.request.policy)
     runtimes = policy.openmp_runtimes(ice.mapped_objects(runner.jailed.pid))
     if len(runtimes) > 1:
-        findings.rejections.append(
+        refused.append(
             Rejection(
                 "one OpenMP runtime",
                 "the candidate's process",
@@ -126,8 +125,7 @@ def _describe(session: Session, findings: Findings, runner: Runner) -> None:
                 "Build with g++ -fopenmp, or link the runtime that torch has loaded",
             )
         )
-    if findings.rejections:
-        raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
+    findings.reject(refused)
 
 
 def check_again(session: Session, findings: Findings) -> int:

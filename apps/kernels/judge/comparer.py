@@ -10,7 +10,16 @@ from apps.kernels.jail import ChannelBroken, ChannelTimeout, Limits, Zygote
 from apps.kernels.jail.syscalls import same_bytes
 from apps.kernels.judge.content import MixOrder
 from apps.kernels.judge.errors import HostCannotJudge
-from apps.kernels.judge.memory import PAGE, SharedMemory, TensorSpec, contiguous_stride, pack, up
+from apps.kernels.judge.memory import (
+    ARENA,
+    PAGE,
+    SharedMemory,
+    TensorSpec,
+    contiguous_stride,
+    freed_on_failure,
+    pack,
+    up,
+)
 from apps.kernels.judge.oracle import Answer, Oracle
 from apps.kernels.judge.runner import Runner
 from apps.kernels.judge.windows import Output, Sample
@@ -47,12 +56,13 @@ class Comparer:
     def __init__(self, zygote: Zygote, oracle: Oracle, limits: Limits, threads: int, mixers: int) -> None:
         self.oracle = oracle
         self.raw = SharedMemory("raw", 0)
-        self._lent = SharedMemory("arena", 0)
+        self._lent = SharedMemory(ARENA, 0)
         self._sealed = False
         files = (oracle.expect.fd, self.raw.fd, oracle.bank.fd, self._lent.fd)
-        self.jailed = zygote.spawn(
-            "apps.kernels.inside.comparer:main", {"threads": threads, "mixers": mixers}, limits=limits, files=files
-        )
+        with freed_on_failure(self.raw, self._lent):
+            self.jailed = zygote.spawn(
+                "apps.kernels.inside.comparer:main", {"threads": threads, "mixers": mixers}, limits=limits, files=files
+            )
         self._slots: list[tuple[list[int], int]] = []
         self._end = 0
 
@@ -83,8 +93,8 @@ class Comparer:
             self.raw.view[at : at + len(sample.data)] = sample.data
         return Copy(slot, specs)
 
-    def compare(self, copy: Copy, answer: Answer, how: str = AS_GIVEN) -> Comparison:
-        """Hold a copy against an answer; `how` names the distribution of the inputs."""
+    def compare(self, copy: Copy, answer: Answer, how: str = AS_GIVEN, *, overlaid: bool = False) -> Comparison:
+        """Hold a copy against an answer; `how` names the distribution of the inputs. What was `overlaid` is partly torch's."""
         offsets, _ = self._slots[copy.slot]
         hints = answer.hints or [{}] * len(copy.specs)
         problem = self.oracle.problem
@@ -93,7 +103,7 @@ class Comparer:
             {**spec.plain(), **hint, "got": at, "exact": e, "own": o, "reduction": terms}
             for spec, at, e, o, terms, hint in rows
         ]
-        said = self._ask({"outputs": outputs, "near": problem.near, "drifts": how in DRIFTING})
+        said = self._ask({"outputs": outputs, "near": problem.near, "drifts": how in DRIFTING, "overlaid": overlaid})
         return _summary(said["outputs"])
 
     def mix(self, orders: Sequence[MixOrder]) -> None:

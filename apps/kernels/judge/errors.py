@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from apps.kernels.plain import Plain
+
 LONGEST_DETAIL = 12_000  # characters; a compiler's words are cut there too
 
 
@@ -20,11 +22,20 @@ class HostCannotJudge(Exception):
 class CandidateFailed(Exception):
     """A candidate broke off: a verdict's name, and what happened."""
 
-    def __init__(self, verdict: str, detail: str, rule: str = "") -> None:
+    def __init__(self, verdict: str, detail: str, rule: str = "", where: str = "the candidate's process") -> None:
         super().__init__(detail)
         self.verdict = verdict
         self.detail = readable(detail)
-        self.rule = rule
+        self.rule, self.where = rule, where  # of what is rejected
+
+
+def all_readable(value: Plain) -> Plain:
+    """The same of every text in a value."""
+    if isinstance(value, str):
+        return readable(value)
+    if isinstance(value, dict):
+        return {readable(key): all_readable(item) for key, item in value.items()}
+    return [all_readable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def readable(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from apps.kernels.evaluation import (
@@ -20,7 +21,7 @@ from apps.kernels.evaluation import (
 )
 from apps.kernels.jail import Zygote, compilers, isolation, isolation_level
 from apps.kernels.judge.correctness import summarise
-from apps.kernels.judge.errors import CandidateFailed
+from apps.kernels.judge.errors import CandidateFailed, all_readable, readable
 from apps.kernels.judge.seen import Seen
 from apps.kernels.plain import Plain, to_plain
 from apps.kernels.strength import Strength
@@ -52,6 +53,13 @@ class Findings:
     strength: Strength = field(default_factory=Strength)  # of the problem's own checks
     missing: tuple[str, ...] = ()  # parameters that the candidate does not name as the reference does
 
+    def reject(self, found: Iterable[Rejection]) -> None:
+        """What breaks a rule ends the judgement. Raises `CandidateFailed` where there is any."""
+        self.rejections += found
+        if self.rejections:
+            first = self.rejections[0]
+            raise CandidateFailed("rejected", first.detail, first.rule, first.where)
+
     def evaluation(self, verdict: Verdict, detail: str = "") -> Evaluation:
         """Everything known, under this verdict. Only a correct candidate keeps its outcome."""
         correct = verdict is Verdict.CORRECT
@@ -60,8 +68,8 @@ class Findings:
             policy=self.request.policy,
             tier=self.request.tier,
             detail=detail[:LOG_KEPT],
-            rejections=tuple(self.rejections),
-            library_calls=self.library_calls,
+            rejections=tuple(Rejection(r.rule, readable(r.where), readable(r.detail)) for r in self.rejections),
+            library_calls=tuple(readable(name) for name in self.library_calls),
             setup=self.setup,
             build=self.build,
             correctness=summarise(self.trials),
@@ -69,7 +77,7 @@ class Findings:
             timing=self.timing if correct else Timing(),
             profile=self.profile if correct else Profile(),
             isolation=self._isolation(),
-            environment=self.environment,
+            environment=all_readable(self.environment),
             seconds=round(time.monotonic() - self.started, 3),
             split={name: round(seconds, 3) for name, seconds in self.split.items()},
         )
@@ -78,7 +86,7 @@ class Findings:
         """The evaluation of a candidate that broke off. Whatever rejects it is named as a rule."""
         verdict = Verdict(failure.verdict)
         if verdict is Verdict.REJECTED and not self.rejections:
-            self.rejections.append(Rejection(failure.rule, "the candidate's process", failure.detail))
+            self.rejections.append(Rejection(failure.rule, failure.where, failure.detail))
         return self.evaluation(verdict, failure.detail)
 
     def _isolation(self) -> dict[str, Plain]:

@@ -7,7 +7,8 @@ import fcntl
 import mmap
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from apps.kernels.jail.syscalls import same_bytes
@@ -16,6 +17,7 @@ from apps.kernels.plain import Plain
 
 _random = secrets.SystemRandom()
 PAGE = 4096
+ARENA = "arena"  # the name of the memory file that inputs lie in
 ALIGNMENT = 64  # torch's own allocator's
 F_ADD_SEALS, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_FUTURE_WRITE = 1033, 2, 4, 16
 ITEM_BYTES = {
@@ -29,12 +31,28 @@ def up(size: int, to: int) -> int:
     return -(-size // to) * to
 
 
+def file_name(name: str) -> str:
+    """What the kernel lists the memory file of that name as."""
+    return f"pragma-{name}"
+
+
+@contextmanager
+def freed_on_failure(*owned: SharedMemory | Arena) -> Iterator[None]:
+    """What is owned is given back if what follows fails."""
+    try:
+        yield
+    except BaseException:
+        for one in owned:
+            one.close()
+        raise
+
+
 class SharedMemory:
     """A memory file and the judge's own writable mapping of it."""
 
     def __init__(self, name: str, size: int) -> None:
         self.size = up(max(size, PAGE), PAGE)
-        self.fd = os.memfd_create(f"pragma-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self.fd = os.memfd_create(file_name(name), os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.fd, self.size)
         # Whoever cut it short would have the judge die of a bus error on its next look.
         fcntl.fcntl(self.fd, F_ADD_SEALS, F_SEAL_SHRINK)
@@ -206,7 +224,7 @@ class Arena:
 
     def __init__(self, places: Places, lent: SharedMemory | None = None) -> None:
         self.places = places
-        self.memory = lent or SharedMemory("arena", places.bytes)
+        self.memory = lent or SharedMemory(ARENA, places.bytes)
         self._own = lent is None
         if self._own:
             self.memory.seal()  # before anyone else has it: whoever mapped it writable earlier would keep that mapping

@@ -59,9 +59,10 @@ class News:
         if self.nesting is None:
             raise forged("news of its build that leave out its outputs")
         wanted = nesting_of(problem.output_tree)
-        if self.nesting != wanted:
-            theirs = f"the reference's {in_words(wanted)}"
-            raise CandidateFailed("incorrect", f"its outputs are {in_words(self.nesting)}, {theirs}")
+        with believed("how its outputs are nested"):
+            if self.nesting != wanted:
+                theirs = f"the reference's {in_words(wanted)}"
+                raise CandidateFailed("incorrect", f"its outputs are {in_words(self.nesting)}, {theirs}")
 
 
 def nesting_of(tree: Plain) -> Plain:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 
 FORMATS = {
@@ -28,9 +29,10 @@ def read(data: bytes, dtype: str) -> tuple[float, ...]:
 
 
 def close_enough(one: bytes, other: bytes, dtype: str, tolerance: float = 1e-4) -> bool:
-    """Whether two arrays agree within `tolerance` of the larger one's largest magnitude; integers exactly."""
+    """Whether two arrays agree within `tolerance` of the second one's largest finite magnitude; integers exactly."""
     first, second = read(one, dtype), read(other, dtype)
     if "float" not in dtype:
         return first == second
-    scale = max((abs(v) for v in second), default=0.0)
-    return all(abs(a - b) <= tolerance * scale or (a != a and b != b) for a, b in zip(first, second, strict=True))
+    allowed = tolerance * max((abs(v) for v in second if math.isfinite(v)), default=0.0)
+    pairs = zip(first, second, strict=True)
+    return all(a == b or abs(a - b) <= allowed or (math.isnan(a) and math.isnan(b)) for a, b in pairs)

@@ -10,7 +10,7 @@ from apps.kernels.host.processor import processor
 from apps.kernels.inside.draw_names import AS_GIVEN
 from apps.kernels.jail import ChannelBroken, ChannelTimeout, Jailed, Limits, Zygote
 from apps.kernels.judge.errors import ProblemRefused, ProblemTooLarge
-from apps.kernels.judge.memory import SharedMemory, TensorSpec, pack
+from apps.kernels.judge.memory import SharedMemory, TensorSpec, freed_on_failure, pack
 from apps.kernels.plain import Plain, from_plain
 from apps.kernels.strength import Strength
 
@@ -87,7 +87,8 @@ class Oracle:
         self._weights: SharedMemory | None = None
         payload = {"source": source, "seed": PUBLIC_SEED, "threads": threads, "layout": layout}
         files = [memory.fd for memory in self._memories]
-        self.jailed: Jailed = zygote.spawn("apps.kernels.inside.oracle:main", payload, limits=limits, files=files)
+        with freed_on_failure(*self._memories):
+            self.jailed: Jailed = zygote.spawn("apps.kernels.inside.oracle:main", payload, limits=limits, files=files)
         try:
             self.problem = self._open()
         except BaseException:

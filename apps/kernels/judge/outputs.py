@@ -102,9 +102,11 @@ class Outputs:
                 _refuse_shared([output for output in outputs if not output.view])
         for earlier in alive:
             _refuse_same(earlier, window)
+            samples = ((earlier.outputs[kept.call][kept.output], kept) for kept in earlier.samples)
             if any(
-                memory.read(earlier.outputs[kept.call][kept.output], kept.offset, len(kept.data)) != kept.data
-                for kept in earlier.samples
+                memory.read(output, kept.offset, len(kept.data)) != kept.data
+                for output, kept in samples
+                if not output.view  # where its input lies, the judge itself writes what comes next
             ):
                 raise CandidateFailed("incorrect", "a later call changed an earlier output")
 
@@ -140,9 +142,11 @@ def _runs(spec: TensorSpec) -> tuple[int, list[int]]:
 
 def _refuse_same(earlier: Window, window: Window) -> None:
     """No output of a window lies where one of an earlier window lies that is still held."""
-    for old in earlier.own:
-        for new in window.own:
-            if old.spec.bytes and new.address < old.end and old.address < new.end:
-                raise CandidateFailed(
-                    "incorrect", "it returns the same memory again while the earlier output is still held"
-                )
+    reach = {False: 0, True: 0}  # how far those of the earlier window, and of this one, have come by then
+    ranges = [(one.address, one.end, is_new) for is_new, of in ((False, earlier), (True, window)) for one in of.own]
+    for start, end, is_new in sorted(ranges):
+        if end > start and start < reach[not is_new]:
+            raise CandidateFailed(
+                "incorrect", "it returns the same memory again while the earlier output is still held"
+            )
+        reach[is_new] = max(reach[is_new], end)

@@ -21,13 +21,19 @@ PLUMBING = re.compile(
     r"permute|expand|expand_as|slice|select|narrow|unsqueeze|squeeze|unbind|split|split_with_sizes|chunk|view_as|resize_|"
     r"set_|clone|contiguous|copy_|_to_copy|lift|lift_fresh|_local_scalar_dense|is_pinned|unfold|diagonal|movedim|flatten|"
     r"unflatten|size|stride|dim|numel|sym_size|sym_stride|sym_numel|is_contiguous|data|requires_grad_|item|record_stream|"
-    r"pin_memory|arange|scalar_tensor|view_dtype)(\.|$)"
+    r"pin_memory|arange|scalar_tensor|view_dtype|t_|transpose_|swapaxes_|swapdims_|squeeze_|unsqueeze_|view_as_real|"
+    r"view_as_complex|real|imag|movedim|mT|mH)(\.|$)"
 )
 LIBRARY = re.compile(
     r"aten\.(mm|bmm|addmm|baddbmm|addbmm|matmul|linear|dot|vdot|mv|addmv|ger|addr|convolution|convolution_overrideable|"
     r"_convolution|conv1d|conv2d|conv3d|conv_transpose1d|conv_transpose2d|conv_transpose3d|mkldnn_convolution|"
     r"thnn_conv2d|_slow_conv2d_forward|slow_conv3d|slow_conv3d_forward|mkldnn_linear)(\.|$)"
 )
+# Namespaces of operators that torch registers itself and that compute; a candidate may register others.
+TORCH_SPACES = (
+    "aten", "_native", "_quantized", "_test", "debugprims", "inductor", "inductor_prims", "mkl", "mkldnn", "mkldnn_prepacked",
+    "onednn", "prims", "quantization", "quantized", "rngprims", "sparse", "static_runtime",
+)  # fmt: skip
 RUNTIMES = re.compile(
     r"^(libc|libm|libmvec|libpthread|libdl|librt|ld-linux-x86-64|ld-linux-aarch64|libgcc_s|libstdc\+\+|libc\+\+)"
     r"(-[0-9.]+)?\.so(\.|$)"
@@ -108,6 +114,8 @@ def classify(path: str, work: str) -> str:
         return "other"  # not the library's code, whatever file lies below it
     if name.startswith(work.rstrip("/") + "/") and not name.startswith(INSTALLED):
         return "own"
+    if not name.startswith("/") and name not in ("[vdso]", "[vsyscall]"):
+        return "other"  # whoever names anonymous memory may call it what they like
     base = name.rsplit("/", 1)[-1]
     if OPENMP.match(base):
         return "openmp"
@@ -145,7 +153,7 @@ def judge_operators(operators: Iterable[str], policy: Policy) -> list[Rejection]
     """Operators that the policy doesn't allow."""
     refused = []
     for name in operators:
-        if not name.startswith("aten.") or PLUMBING.match(name):
+        if name.partition(".")[0] not in TORCH_SPACES or PLUMBING.match(name):
             continue
         if policy is Policy.LIBRARY and LIBRARY.match(name):
             continue

@@ -6,7 +6,7 @@ the kernel would have it in theirs. What the process says of itself is a tripwir
 
 from __future__ import annotations
 
-from apps.kernels.evaluation import Rejection, Robustness
+from apps.kernels.evaluation import Robustness
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.runner import Runner
@@ -47,5 +47,4 @@ def _refuse(session: Session, findings: Findings, changes: dict[str, Plain]) -> 
     found = "; ".join(f"{name}: {before}, then {after}" for name, (before, after) in changes.items())
     hint = " Link without -ffast-math: it flushes them in the whole process." if "subnormal numbers" in changes else ""
     detail = f"it changes what holds for its whole process ({found}).{hint}"
-    findings.rejections.append(Rejection("process state", "the candidate's process", detail))
     raise CandidateFailed("rejected", detail, "process state")

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from apps.kernels.evaluation import Policy
 from apps.kernels.jail import ChannelBroken, ChannelTimeout
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge import policy
@@ -30,6 +31,7 @@ COMPILED_TIMES, COMPILED_AT_LEAST = (
     3,
     20,
 )  # as long, with cold caches and others beside it; and samples, which come by chance
+FILLING = ("aten.zero_.default", "aten.fill_.Scalar")  # as `inside.replaying` calls it
 NOWHERE = ("", 0)  # the page of all code without a file
 
 Page = tuple[str, int]  # an object's name, and a page of its code counted from where that is mapped
@@ -69,6 +71,11 @@ def allowed(seen: Mapping[Page, int], learned: Learned, calls: float = math.inf)
     most = min(float(sum(seen.values())), COMPILED_TIMES * learned.compiled * calls + COMPILED_AT_LEAST)
     known = sum(min(count, int(most)) if page == NOWHERE else count for page, count in seen.items() if page in near)
     return min(sum(seen.values()), known + math.ceil(2 * learned.unseen * sum(seen.values())))
+
+
+def allowed_calls(calls: Sequence[Plain], kind: Policy) -> tuple[Plain, ...]:
+    """Those of the calls seen that a policy lets the library make: products under `library`, filling memory under any."""
+    return tuple(call for call in calls if kind is Policy.LIBRARY or call["name"] in FILLING)
 
 
 def learn(session: Session, calls: Sequence[Plain]) -> Learned:

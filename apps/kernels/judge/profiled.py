@@ -13,10 +13,11 @@ from pathlib import Path, PurePosixPath
 
 from apps.kernels.jail import ChannelBroken, ChannelTimeout
 from apps.kernels.jail.channel import BYTES, HEADER
+from apps.kernels.jail.mappings import Mapped
 from apps.kernels.judge.artefacts import Artefacts, Compilation
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.runner import Runner
-from apps.kernels.profile.attribution import Mapping, read_mappings
+from apps.kernels.profile.attribution import read_mappings
 from apps.kernels.profile.runner import BuiltLibrary, RunnerGone
 from apps.kernels.temporary import temporary
 
@@ -89,7 +90,7 @@ def profiled(runner: Runner, built: Artefacts) -> Iterator[JudgedRunner]:
                 runner.jailed.kill()
 
 
-def built_libraries(built: Artefacts, mappings: Sequence[Mapping], directory: Path) -> tuple[BuiltLibrary, ...]:
+def built_libraries(built: Artefacts, mappings: Sequence[Mapped], directory: Path) -> tuple[BuiltLibrary, ...]:
     """Shared objects that the candidate left in its directory and has in its memory, written to `directory`.
 
     They are taken from the copy that was made before it knew any input, never from where it could change them. A

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 import statistics as plain_statistics
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from apps.kernels.judge.session import Session
 from apps.kernels.judge.summary import summarise
 from apps.kernels.judge.timing import SETTLING_ROUNDS, Group, Timer, block_size, refused, regions_of, spills, ways_of
 
+_random = secrets.SystemRandom()
 COMPILED_GROUPS = 3
 RESIZED = 2  # times as many calls must go into a window for a group to be taken again
 RETAKES = 4  # groups that others' work disturbed, taken again at most, in a judgement
@@ -171,10 +173,11 @@ def _run(session: Session, timer: Timer, group: Group, wanted: Rounds, into: lis
 def _timed(session: Session, timer: Timer, group: Group, wanted: Rounds, started: float) -> None:
     checked = ("candidate", "reference") if session.request.against else ("candidate",)
     if session.full:
-        timer.rounds(group, 2, 0, checked)
+        early = sum(_random.random() < wanted.whole / wanted.most for _ in range(2))  # of the first two as of any other
+        timer.rounds(group, 2, early, checked)
         a_round = (time.monotonic() - started - group.aside) / (2 + SETTLING_ROUNDS)
         pairs = max(FEWEST_PAIRS, min(wanted.most, round(wanted.seconds / max(a_round, 1e-9))))
-        timer.rounds(group, max(1, pairs - 2), wanted.whole, checked)
+        timer.rounds(group, max(1, pairs - 2), max(0, wanted.whole - early), checked)
     else:
         for look in LOOKS:
             timer.rounds(group, look - group.rounds, 1, checked)
@@ -249,8 +252,9 @@ def _starts(session: Session, start: Callable[[str, str, str], None]) -> list[Ca
 def empty_window(session: Session) -> float:
     """Microseconds a window takes with a model that does nothing: what can't be told from a call."""
     started = time.monotonic()
-    runner = session.runner(Options(role="empty", warm_seconds=0.0))
+    runner = None
     try:
+        runner = session.runner(Options(role="empty", warm_seconds=0.0))
         times = []
         for index in range(EMPTY_WINDOWS):
             session.contents.write(session.contents.new(), runner.arena, runner.place(index % 2))
@@ -258,6 +262,7 @@ def empty_window(session: Session) -> float:
     except CandidateFailed as failure:
         raise HostCannotJudge(f"a model that does nothing fails here: {failure.detail}") from None
     finally:
-        session.end(runner)
+        if runner is not None:
+            session.end(runner)
     session.spend("starting runners", started)
     return plain_statistics.median(times)

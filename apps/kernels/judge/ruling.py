@@ -43,8 +43,7 @@ def judge_floor(session: Session, findings: Findings, host: HostReport | None) -
             f"a call takes {candidate.median_ms:.4g} ms; moving the {floor.compulsory_bytes / 1e6:.3g} MB it must at the "
             f"{floor.gbytes_per_s:.3g} GB/s this machine reaches at most takes {floor.floor_ms / FLOOR_SHARE:.4g} ms"
         )
-        findings.rejections.append(Rejection("under the floor", "timing", detail))
-        raise CandidateFailed("rejected", detail, "under the floor")
+        raise CandidateFailed("rejected", detail, "under the floor", "timing")
 
 
 @dataclass(frozen=True)
@@ -63,11 +62,15 @@ class Floor:
 def floor_of(problem: OpenProblem, dependence: Sequence[float], host: HostReport) -> Floor | None:
     """0.85 of the time that outputs and the input elements that matter take at the largest bandwidth measured here.
 
-    None where no bandwidth was measured. Inputs of which nothing is known count nothing.
+    None where no bandwidth was measured. Inputs of which nothing is known count nothing. An output that is a view of an input
+    is not written, and takes no reading of it either; of outputs that share memory the largest is written.
     """
     known = [*dependence, *[0.0] * len(problem.inputs)][: len(problem.inputs)]
+    if any(problem.views):
+        known = [0.0] * len(problem.inputs)
     read = sum(spec.least_bytes * share for spec, share in zip(problem.inputs, known, strict=True))
-    compulsory = int(read) + sum(spec.least_bytes for spec in problem.outputs)
+    made = [spec.least_bytes for spec, view in zip(problem.outputs, problem.views, strict=True) if not view]
+    compulsory = int(read) + (max(made, default=0) if problem.outputs_share else sum(made))
     bandwidth = largest_bandwidth(host.ceilings, compulsory)
     if bandwidth is None:
         return None

@@ -19,14 +19,28 @@ from apps.kernels.jail import ChannelBroken, ChannelForged, ChannelTimeout, Jail
 from apps.kernels.jail import freeze as ice
 from apps.kernels.jail.channel import BYTES, HEADER
 from apps.kernels.jail.isolation import seccomp_filters
+from apps.kernels.jail.mappings import mappings
 from apps.kernels.jail.placing import awake_apart
+from apps.kernels.jail.resident import changeable_code
 from apps.kernels.judge.artefacts import Artefacts, collect
 from apps.kernels.judge.errors import CandidateFailed
-from apps.kernels.judge.memory import Arena, Place, Places, SharedMemory, TensorSpec, flush, scattered
+from apps.kernels.judge.memory import (
+    ARENA,
+    Arena,
+    Place,
+    Places,
+    SharedMemory,
+    TensorSpec,
+    file_name,
+    flush,
+    freed_on_failure,
+    scattered,
+)
 from apps.kernels.judge.news import News
 from apps.kernels.judge.oracle import PUBLIC_SEED, Oracle
 from apps.kernels.judge.outputs import Outputs
 from apps.kernels.judge.reports import death, failed_build, failed_call, forged
+from apps.kernels.judge.stock import Stock
 from apps.kernels.judge.their_memory import TheirMemory
 from apps.kernels.judge.windows import Output, Window
 from apps.kernels.plain import Plain
@@ -111,10 +125,12 @@ class Runner:
         self._filters = 0
         files = (self.arena.fd, oracle.weights().fd, self._built.fd)
         entry = "apps.kernels.inside.runner:main"
-        self.jailed: Jailed = zygote.spawn(
-            entry, self._payload(oracle), limits=limits, files=files, perturb=options.perturb
-        )
+        with freed_on_failure(self._built, *([self._own] if self._own else [])):
+            self.jailed: Jailed = zygote.spawn(
+                entry, self._payload(oracle), limits=limits, files=files, perturb=options.perturb
+            )
         self.memory = TheirMemory(self.jailed.pid)
+        self._stock = Stock(self.jailed.pid)
 
     def _payload(self, oracle: Oracle) -> Plain:
         problem, options = self.problem, self.options
@@ -164,11 +180,11 @@ class Runner:
         if keep_artefacts:
             self.built = collect(self.jailed)
         filters = max(seccomp_filters(self.jailed.pid) or (0,))
-        self.jailed.send({"do": "close"})
-        self._receive(30.0, "closing its build phase")
+        self._ask({"do": "close"}, 30.0, "closing its build phase")
         if self.jailed.end_build():
             raise CandidateFailed("rejected", "a process it started outlives the build phase", "child process")
-        self._inputs = tuple(self._arena_ranges())
+        mapped = mappings(self.jailed.pid)
+        self._inputs = tuple((one.start, one.end) for one in mapped if f"memfd:{file_name(ARENA)}" in one.path)
         self.refuse_more_mappings(sum(end - start for start, end in self._inputs))
         self.freeze()
         counts = seccomp_filters(self.jailed.pid)
@@ -176,20 +192,14 @@ class Runner:
             raise CandidateFailed("rejected", "the build phase could not be closed in every thread", "jail evaded")
         self._filters = min(counts) if counts else 0
         self._refuse_children()
+        if changeable := changeable_code(self.jailed.pid):
+            words = f"it could still write {changeable} when no more is to be written, a file that it runs code of"
+            raise CandidateFailed("rejected", words, "jail evaded")
 
     def refuse_more_mappings(self, size: int) -> None:
         """Its inputs are mapped where the judge's own code in it has put them: `size` bytes must be no more than that."""
         if size > self.places.mapped_bytes:
             raise CandidateFailed("rejected", "it has mapped its inputs a second time, to read them unseen", AHEAD)
-
-    def _arena_ranges(self) -> list[tuple[int, int]]:
-        found = []
-        with open(f"/proc/{self.jailed.pid}/maps", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                if "memfd:pragma-arena" in line:
-                    start, end = line.split(None, 1)[0].split("-")
-                    found.append((int(start, 16), int(end, 16)))
-        return found
 
     def _refuse_children(self) -> None:
         if ice.children(self.jailed.pid):
@@ -203,6 +213,7 @@ class Runner:
         `keep` earlier windows' outputs stay alive in the runner, to see that later calls leave them alone.
         """
         self.check_still()
+        self._stock.look_before()
         before = self._caller_nanoseconds()
         body = struct.pack(f"<{len(order) + 1}H", keep, *order)
         frame = HEADER.pack(len(body), BYTES) + body
@@ -228,10 +239,14 @@ class Runner:
         except (ChannelBroken, OSError):
             raise death(self.jailed, "in a call") from None
         still = self.freeze()
-        if still - ended > LATE_NS:  # it went on after it had answered, whatever it did: that is the call's time too
-            ended = still
+        # It went on after it had answered, whatever it did, by itself or in another thread: that is the call's time too.
+        if still.called - ended > LATE_NS:
+            ended = still.called
+        if still.worked > LATE_NS:
+            ended = max(ended, still.all)
         window = Window(ended - started, self._named(answer, len(order)), self._caller_nanoseconds() - before)
         self._outputs.check_storage(window, self.alive, self._inputs, self.memory)
+        self._stock.look_after(window)
         self.alive.append(window)
         self.calls += len(order)
         self.seconds += window.nanoseconds / 1e9 - (pause.lasted if pause else 0.0)
@@ -241,7 +256,7 @@ class Runner:
         """Stop it in the midst of a window, unless it has ended by then, and let it go on."""
         before = self._caller_nanoseconds()
         time.sleep(max(0.0, pause.seconds - (time.perf_counter_ns() - woken) / 1e9))
-        taken = (self.freeze() - woken) / 1e9
+        taken = (self.freeze().called - woken) / 1e9
         if not self.jailed.has_spoken:
             pause.cpu = (self._caller_nanoseconds() - before) / 1e9
             pause.taken = taken
@@ -272,10 +287,10 @@ class Runner:
 
     # -- standing still ----------------------------------------------------------------------------------------------
 
-    def freeze(self) -> int:
-        """Stop it in every thread; when the called one was seen to stand still, as `freeze.freeze` says."""
+    def freeze(self) -> ice.Still:
+        """Stop it in every thread; when it was seen to stand still."""
         try:
-            called = ice.freeze(self.jailed.pid)
+            still = ice.freeze(self.jailed.pid)
         except ice.NotFrozen:
             raise death(self.jailed, "") from None
         self.frozen = True
@@ -283,7 +298,7 @@ class Runner:
         self._worked = {
             thread: had.ran - (before[thread].ran if thread in before else 0) for thread, had in self._turns.items()
         }
-        return called
+        return still
 
     def check_still(self) -> None:
         """It must not have run since it was frozen. Raises `CandidateFailed`."""
@@ -304,8 +319,7 @@ class Runner:
     def process_changes(self) -> dict[str, Plain]:
         """What the model has changed for its whole process since it was loaded: name to value before and after."""
         self.thaw()
-        self.jailed.send({"do": "state"})
-        said = self._receive(10.0, "saying what it has set").get("changed")
+        said = self._ask({"do": "state"}, 10.0, "saying what it has set").get("changed")
         self.freeze()
         if not isinstance(said, dict):
             raise forged("what it has set for its process")
@@ -329,6 +343,13 @@ class Runner:
         if self._own:
             self._own.close()
         self._built.close()
+
+    def _ask(self, message: Plain, timeout: float, what: str) -> dict[str, Plain]:
+        try:
+            self.jailed.send(message)
+        except (ChannelBroken, OSError):
+            raise death(self.jailed, what) from None
+        return self._receive(timeout, what)
 
     def _receive(self, timeout: float, what: str) -> dict[str, Plain]:
         try:

@@ -25,6 +25,9 @@ LARGE_SLOTS = 4  # where a set is over 256 MB
 SMALL_OUTPUT = 16 << 20  # bytes that one thread compares soon enough
 TORCH_BYTES = 3 * GIB  # address space of a process that has imported torch and runs its threads
 SHARE_OF_MEMORY = 0.6
+# That a judgement holds at once: of inputs the bank, arenas and the roles' own; of outputs what is expected, raw copies, and
+# two or three windows' in each of four runners; of weights each runner's and the oracle's, there in float64 too.
+COPIES, COPIES_OF_STATE = 20, 10
 MIXERS = 4  # threads that mix inputs, at most: a few take all that memory gives
 
 
@@ -40,17 +43,17 @@ class Opened:
     def of(cls, zygote: Zygote, source: str, seconds: float, threads: int | None = None, layout: str = "") -> Opened:
         """Open a problem for `seconds` at most, its inputs stored as `layout` names. Raises `ProblemRefused`."""
         memory = available_memory()
-        # A judgement holds about twenty copies of the inputs at once: the bank, arenas, the roles' own.
-        largest = int(memory * SHARE_OF_MEMORY / 20)
         threads = threads or processor().cores
         limits = Limits.computing(int(memory * SHARE_OF_MEMORY) + TORCH_BYTES, seconds, threads)
         oracle = Oracle(zygote, source, limits, BANK_SLOTS, layout)
         problem = oracle.problem
-        if problem.input_bytes > largest:
+        need = COPIES * max(problem.input_bytes, problem.output_bytes) + COPIES_OF_STATE * oracle.state_bytes
+        if need > memory * SHARE_OF_MEMORY:
             oracle.close()
+            sizes = (problem.input_bytes, problem.output_bytes, oracle.state_bytes, need, int(memory * SHARE_OF_MEMORY))
+            took = "its inputs take {:.3g} GB, its outputs {:.3g}, its weights {:.3g}: judging them takes some {:.3g} GB, and "
             raise ProblemTooLarge(
-                f"its inputs take {problem.input_bytes / 1e9:.3g} GB; judging here has room for {largest / 1e9:.3g} GB. "
-                "Choose smaller sizes"
+                f"{took}this machine has {{:.3g}} for it. Choose smaller sizes".format(*(size / 1e9 for size in sizes))
             )
         at_once = threads if problem.output_bytes > SMALL_OUTPUT else 1
         try:
@@ -158,12 +161,16 @@ class Session:
         built = self._built_before(options)
         runner = Runner(self.zygote, self.oracle, options, replace(self.limits, wall_seconds=self.left), built, arena)
         self._runners.append(runner)
-        for index in runner.places.firsts:
-            base = self.oracle.slot(0)
-            for spec, place, at in zip(self.oracle.problem.inputs, runner.place(index), base, strict=True):
-                runner.arena.view[place.at : place.at + spec.bytes] = self.oracle.bank.view[at : at + spec.bytes]
-        runner.build(min(self.left, self.build_seconds))
-        runner.close_building(keep_artefacts=first)
+        try:
+            for index in runner.places.firsts:
+                base = self.oracle.slot(0)
+                for spec, place, at in zip(self.oracle.problem.inputs, runner.place(index), base, strict=True):
+                    runner.arena.view[place.at : place.at + spec.bytes] = self.oracle.bank.view[at : at + spec.bytes]
+            runner.build(min(self.left, self.build_seconds))
+            runner.close_building(keep_artefacts=first)
+        except BaseException:
+            self.end(runner)
+            raise
         return runner
 
     def timed_arena(self, options: Options, *, lent: bool) -> Arena:

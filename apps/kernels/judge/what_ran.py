@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from apps.kernels.evaluation import Policy, Rejection
+from apps.kernels.evaluation import Rejection
 from apps.kernels.jail import freeze as ice
 from apps.kernels.judge import policy, products
 from apps.kernels.judge.borrowed import borrowed
-from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.findings import Findings
 from apps.kernels.judge.observing import Observed
 from apps.kernels.judge.process_state import judge_control_word
@@ -46,9 +45,7 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
         while not sampling.is_enough:
             sampling.more()
         session.spend("policy", started)
-        learned = products.Learned()
-        if session.request.policy is Policy.LIBRARY:
-            learned = products.learn(session, findings.products)
+        learned = products.learn(session, products.allowed_calls(findings.products, session.request.policy))
         evidence = _beyond_doubt(session, findings, sampling, learned)
     except NoSampling as refused:
         findings.environment["program counters"] = f"not sampled: {refused}"
@@ -61,12 +58,9 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
         "enough": evidence.total >= policy.ENOUGH,
         "seconds": {"used": round(sampling.seen.cpu_seconds, 3), "missed": round(sampling.missed, 3)},
     }
-    findings.rejections += [*_copies(observed.pid, sampling.seen, session.full), *_judged(session, evidence)]
+    findings.reject([*_copies(observed.pid, sampling.seen, session.full), *_judged(session, evidence)])
     for seen in _by_way(findings.seen):
-        if not findings.rejections:
-            findings.rejections += _judged(session, _evidence(findings, seen, learned))
-    if findings.rejections:
-        raise CandidateFailed("rejected", findings.rejections[0].detail, findings.rejections[0].rule)
+        findings.reject(_judged(session, _evidence(findings, seen, learned)))
 
 
 def _judged(session: Session, evidence: policy.Evidence) -> list[Rejection]:

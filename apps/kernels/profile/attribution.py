@@ -9,23 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.kernels.jail.mappings import Mapped, mappings
 from apps.kernels.profile.elf import BadElf, Symbols, read_symbols
 from apps.kernels.profile.runner import BuiltLibrary
 from apps.kernels.profile.sampling import KERNEL
 
-_MAP = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) (\S{4}) ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+)\s*(.*)$")
 _MATHS = re.compile(r"^(libm|libmvec|libsvml|libimf|libsleef)[-.]")
-
-
-@dataclass(frozen=True)
-class Mapping:
-    """A part of a file in a process's memory."""
-
-    start: int
-    end: int
-    offset: int
-    inode: int
-    path: str
 
 
 @dataclass(frozen=True)
@@ -59,7 +48,7 @@ class Attribution:
 
 
 def attribute(
-    addresses: Sequence[int], mappings: Sequence[Mapping], libraries: Sequence[BuiltLibrary], pid: int
+    addresses: Sequence[int], mapped: Sequence[Mapped], libraries: Sequence[BuiltLibrary], pid: int
 ) -> Attribution:
     """Finds each address's file by the process's map and its function by the file's symbols."""
     own = {library.inode: library.path for library in libraries if library.inode}
@@ -69,7 +58,7 @@ def attribute(
         if address == KERNEL:
             functions["[kernel]", "kernel"] += n
             continue
-        mapping = next((m for m in mappings if m.start <= address < m.end), None)
+        mapping = next((m for m in mapped if m.start <= address < m.end), None)
         if mapping is None or not mapping.path.startswith("/"):
             functions[mapping.path if mapping and mapping.path else "[anonymous]", "?"] += n
             continue
@@ -83,16 +72,9 @@ def attribute(
     return Attribution(len(addresses), functions, within)
 
 
-def read_mappings(pid: int, proc: Path = Path("/proc")) -> tuple[Mapping, ...]:
+def read_mappings(pid: int) -> tuple[Mapped, ...]:
     """Executable mappings of a process, empty where they can't be read."""
-    try:
-        text = (proc / str(pid) / "maps").read_text(errors="replace")
-    except OSError:
-        return ()
-    found = (_MAP.match(line) for line in text.splitlines())
-    return tuple(
-        Mapping(int(m[1], 16), int(m[2], 16), int(m[4], 16), int(m[7]), m[8]) for m in found if m and "x" in m[3]
-    )
+    return tuple(one for one in mappings(pid) if one.executable)
 
 
 def _readable(path: str, pid: int) -> Path:

@@ -31,8 +31,10 @@ _DETACH = re.compile(r"\b(\w+)\s*\.\s*detach\s*\(\s*\)")
 _THREAD = re.compile(r"\bstd::(?:j?thread)\s+(\w+)|\bstd::(?:j?thread)\s*[({]")
 _LEFT_ALONE = re.compile(r"\b(pthread_detach|PTHREAD_CREATE_DETACHED)\b")
 _WAITED_FOR = re.compile(
-    r"\b(condition_variable\w*|atomic\w*|mutex|\w*semaphore|latch|barrier|pthread_cond_\w+|futex\w*)\b"
+    r"\b(condition_variable\w*|atomic\w*|mutex|\w*semaphore|latch|barrier|pthread_(?:cond|barrier|mutex)_\w+|"
+    r"sem_(?:wait|post)|__atomic_\w+|__sync_\w+|_Atomic|futex\w*)\b"
 )
+_BODY = re.compile(r"\s*(?:(?:const|noexcept|override|final)\b(?:\s*\([^)]*\))?\s*)*(?:->[^;{]*)?\{")
 _FLUSH = re.compile(r"\b(_MM_SET_FLUSH_ZERO_MODE|_MM_SET_DENORMALS_ZERO_MODE|_mm_setcsr)\s*\(")
 _BLAS = re.compile(
     r"\b(cblas_\w+|mkl_[sdcz]\w+|cublas[A-Z]\w*|cudnn[A-Z]\w*|dnnl_\w+|[sdcz](?:gemm|gemv|syrk|dot|axpy)_)\s*\("
@@ -120,12 +122,18 @@ def _after_brackets(code: str, at: int) -> int:
     return len(code)
 
 
+def _defines(name: str, code: str) -> bool:
+    """Whether a function of that name is written there; then it is one of its own."""
+    return any(
+        _BODY.match(code, _after_brackets(code, match.end() - 1))
+        for match in re.finditer(rf"\b{re.escape(name)}\s*\(", code)
+    )
+
+
 def _libraries(source: str, code: str) -> Iterator[tuple[int, str, str]]:
     advice = "compute it in a kernel of your own"
     for match in _BLAS.finditer(code):
-        if not re.search(
-            rf"\b{re.escape(match[1])}\s*\([^;{{}}]*\)\s*\{{", code
-        ):  # one of its own by that name is fine
+        if not _defines(match[1], code):
             yield match.start(), "another library computes", f"{match[1]} in C++; {advice}"
     with_names = without_comments(source, keep_includes=True)
     for match in _INCLUDE.finditer(with_names):

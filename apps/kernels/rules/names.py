@@ -56,7 +56,7 @@ FILLING = frozenset(
 
 # Attributes and methods that show that a value is a tensor.
 TENSOR_EVIDENCE = words(
-    "shape data_ptr size contiguous numel stride dtype device is_contiguous dim ndim element_size is_cuda new_empty "
+    "shape data_ptr contiguous stride dtype device is_contiguous dim ndim element_size is_cuda new_empty "
     "view_as storage untyped_storage requires_grad nelement"
 )
 # Methods that give a tensor from a tensor (the rest is taken to give something else).

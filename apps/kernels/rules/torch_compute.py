@@ -130,7 +130,21 @@ class _Looking:
                 isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _names_tensor(node.annotation)
             ):
                 known.add(node.target.id)
-        return known
+        return known - self._numbers()
+
+    def _numbers(self) -> set[str]:
+        """Local names that are bound to a size somewhere: what they hold elsewhere can't be told by the name."""
+        found: set[str] = set()
+        for node in ast.walk(self.function):
+            if not isinstance(node, ast.Assign):
+                continue
+            for target in node.targets:
+                pairs = [(target, node.value)]
+                if isinstance(target, ast.Tuple):
+                    values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] * len(target.elts)
+                    pairs = list(zip(target.elts, values, strict=False))
+                found |= {name.id for name, value in pairs if isinstance(name, ast.Name) and _is_size(value)}
+        return found
 
     def _arguments(self) -> list[ast.arg]:
         given = self.function.args
@@ -171,6 +185,15 @@ class _Looking:
         if isinstance(node.func, ast.Attribute) and self._is_tensor(node.func.value):
             return node.func.attr in names.TENSOR_METHODS | names.COMPUTE | names.LIBRARY
         return False
+
+
+def _is_size(node: ast.expr) -> bool:
+    """A number that says how large a tensor is, or a constant."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "numel", "dim", "stride")
+    if isinstance(node, ast.Subscript):
+        return _is_size(node.value)
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Attribute) and node.attr in ("shape", "ndim"))
 
 
 def _is_self(node: ast.expr) -> bool:
