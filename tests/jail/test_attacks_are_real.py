@@ -23,7 +23,7 @@ HARMLESS = {
     "signal the judge", "signal its keeper", "queue a signal", "signal by descriptor", "fork", "exec from /dev/shm",
     "exec from anonymous memory", "run a compiler", "keep something in a file", "the x32 calls", "-include",
     "#include of a file", ".incbin", "whether a file is there", "a response file", "-wrapper", "write outside by -o",
-    "write outside by -MF", "an assembler's include",
+    "write outside by -MF", "an assembler's include", "code that was not there before",
 }  # fmt: skip
 NEED_RIGHTS = {"its memory by /proc", "its memory by process_vm_readv"} if os.geteuid() == 0 else set()
 NOT_EVERYWHERE = {"the x32 calls"}

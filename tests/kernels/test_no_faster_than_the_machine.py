@@ -89,6 +89,16 @@ def test_a_small_working_set_has_the_caches_bandwidth(host: HostReport) -> None:
     assert ruling.floor_of(LARGE, (1.0,), replace(host, ceilings=Ceilings())) is None
 
 
+def test_what_is_a_view_is_neither_written_nor_read(host: HostReport) -> None:
+    view = SimpleNamespace(
+        inputs=(tensor(4096, 4096),), outputs=(tensor(4096, 4096),), views=(True,), outputs_share=False
+    )
+    assert ruling.floor_of(view, (1.0,), host) is None or ruling.floor_of(view, (1.0,), host).compulsory_bytes == 0  # type: ignore[union-attr]
+    twice = SimpleNamespace(inputs=(), outputs=(tensor(4096, 4096),) * 2, views=(False, False), outputs_share=True)
+    found = ruling.floor_of(twice, (), host)
+    assert found is not None and found.compulsory_bytes == 64 * MIB
+
+
 def test_faster_than_memory_is_rejected_and_a_little_slower_is_not(host: HostReport) -> None:
     least = 128 * MIB / 60e9 * 1e3
     with pytest.raises(CandidateFailed, match="moving the 134 MB it must") as caught:

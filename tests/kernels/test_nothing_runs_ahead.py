@@ -22,10 +22,42 @@ from apps.kernels.judge import ahead
 from apps.kernels.judge.ahead import Fastest, _begun
 from apps.kernels.judge.errors import LONGEST_DETAIL, CandidateFailed
 from apps.kernels.judge.memory import Place, TensorSpec
-from apps.kernels.judge.runner import Pause, Runner
+from apps.kernels.judge.runner import LATE_NS, Pause, Runner
 from apps.kernels.judge.session import Session
 from apps.kernels.judge.timing import TRIES_TO_LOOK, TRIES_WHERE_LATE, Group, Timer
 from apps.kernels.judge.windows import Window
+
+COPYING = """
+import os, threading, time
+size = 256 << 20
+memory = bytearray(size)
+file = os.memfd_create("copied")
+os.ftruncate(file, size)
+os.preadv(file, [memory], 0)
+def work():
+    while True:
+        os.preadv(file, [memory], 0)
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_a_thread_does_in_a_long_system_call_after_the_others_stopped_is_seen() -> None:
+    copying = subprocess.Popen([sys.executable, "-c", COPYING], stdout=subprocess.PIPE)
+    try:
+        assert copying.stdout and copying.stdout.readline()
+        for _ in range(5):
+            still = ice.freeze(copying.pid)
+            os.kill(copying.pid, signal.SIGCONT)
+            if still.worked > LATE_NS and still.all - still.called > LATE_NS:
+                return
+            time.sleep(0.03)
+        pytest.fail(f"a copy of 256 MiB took no time: {still}")
+    finally:
+        copying.kill()
+        copying.wait()
 
 
 def test_who_was_woken_has_had_a_turn() -> None:

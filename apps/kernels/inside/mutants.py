@@ -146,6 +146,7 @@ def _lowered(oracle: Oracle, level: Level) -> Callable[[Case], Outputs | None]:
     def make(case: Case) -> Outputs | None:
         with Lowered(level) as lower:
             found = _answered(oracle, case.tensors)
+        oracle.restore()  # what was given back inside was rounded as well
         return found if lower.rounded else None
 
     return make

@@ -181,8 +181,8 @@ def _too_rough(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, jumps:
     """Whether sixteen bits are off by more than one rounding would have them, taken all together; in words.
 
     What is computed in more bits and rounded once has errors as large as torch's at its best, evenly spread over half a unit:
-    eps/(2·sqrt(3)) of each value at most. Weights kept in eight bits a row err by several times that, and hardly more anywhere
-    than two units of their neighbourhood's largest value.
+    eps/sqrt(12) of each value at most, and half of its square on the average between two powers of two. Weights kept in eight
+    bits a row err by several times that, and hardly more anywhere than two units of their neighbourhood's largest value.
     """
     kind = torch.finfo(own.dtype)
     if kind.bits != 16 or exact.numel() < LEAST:
@@ -200,7 +200,7 @@ def _too_rough(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor, jumps:
         true, ours, given = (torch.where(counts, one, 0.0) / scale for one in (true, ours, given))
         theirs += float((given - true).square().sum())
         mine += float((ours - true).square().sum())
-        rounding += float(true.square().sum()) * float(kind.eps) ** 2 / 12
+        rounding += float(true.square().sum()) * float(kind.eps) ** 2 / 24
     allowed = ROUGH * math.sqrt(max(mine, rounding))
     if math.sqrt(theirs) <= allowed:
         return None

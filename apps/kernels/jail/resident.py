@@ -1,4 +1,4 @@
-"""Which pages of its own a process has in memory (proc_pid_pagemap(5)), and whether it could change the code it runs."""
+"""Which pages that it can write a process has in memory (proc_pid_pagemap(5)), and whether it could change the code it runs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ ACCESS_MODE = 3  # of a descriptor's flags: 0 where it can only be read
 
 
 def resident_ranges(pid: int) -> list[tuple[int, int]]:
-    """Beginning and end of the anonymous, writable memory that is there, in order; nothing where it can't be looked at."""
+    """Beginning and end of the writable memory that is there, in order; nothing where it can't be looked at."""
     found: list[tuple[int, int]] = []
     with contextlib.suppress(OSError), open(f"/proc/{pid}/pagemap", "rb", buffering=0) as file:
         for one in mappings(pid):
-            if one.rights.startswith("rw") and not one.path.startswith("/"):
+            if one.rights.startswith("rw"):
                 for start, end in _present(file.fileno(), one.start, one.end):
                     if found and found[-1][1] == start:
                         found[-1] = (found[-1][0], end)

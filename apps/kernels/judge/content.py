@@ -67,6 +67,7 @@ class Contents:
         self.slots = slots  # slot 0 is the throw-away set of the build phase
         self.mixing = True
         self._last = -1
+        self._timed = AS_GIVEN  # the distribution of the last slot
         self._staged: dict[Recipe, int] = {}
 
     def draw_all(self, last: str = AS_GIVEN) -> None:
@@ -77,9 +78,12 @@ class Contents:
             self.oracle.draw(slot)
         self._staged.clear()
         self.mixing = self._can_be_mixed(2)
+        self._timed = AS_GIVEN
         if self.mixing and last != AS_GIVEN:
             self.oracle.draw(self.slots - 1, last)
-            if not self._can_be_mixed(self.slots - 1):
+            if self._can_be_mixed(self.slots - 1):
+                self._timed = last
+            else:
                 self.oracle.draw(self.slots - 1)
 
     def new(self) -> Recipe:
@@ -90,6 +94,10 @@ class Contents:
         donor = _random.choice([s for s in range(1, self.slots) if s != base])
         self._last = base
         return Recipe(base, donor, secrets.randbits(48))
+
+    def how(self, recipe: Recipe) -> str:
+        """The distribution of what it takes, if a part only, that is not as given."""
+        return self._timed if not recipe.drawn and self.slots - 1 in (recipe.base, recipe.donor) else AS_GIVEN
 
     def stage(self, recipes: Sequence[Recipe]) -> None:
         """Mix or draw these now, at once; they stay until others are staged."""

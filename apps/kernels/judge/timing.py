@@ -383,7 +383,8 @@ class Timer:
         answer = session.oracle.answer()
         for name, kept in entries:
             copy = kept.copy or session.comparer.overlay(0, answer, kept.samples)
-            comparison = session.comparer.compare(copy, answer, overlaid=kept.copy is None)
+            how = session.contents.how(recipe)
+            comparison = session.comparer.compare(copy, answer, how, overlaid=kept.copy is None)
             if comparison.near and not comparison.passed:
                 with self._answering_for(group, name):
                     raise CandidateFailed("incorrect", f"{name}: a timed call gave a wrong answer: {comparison.detail}")
