@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TOOLS = r"""
 import ctypes, fcntl, mmap, os, resource, shutil, signal, socket, struct, subprocess, time
+"now".encode("idna")  # takes a module of compiled code, which can't be loaded any more once it is judged
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 t = payload["targets"] | {"own": [channel.fileno(), *channel.files]}

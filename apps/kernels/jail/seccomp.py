@@ -4,8 +4,9 @@
 descriptor, programs in anonymous memory, the kernel's more dangerous rooms. `judged` also closes exec, fork, and opening
 anything for writing. A refused call gets EPERM, so that a library that merely tries goes on.
 
-The second filter is put on from inside, by an interpreter in which foreign code has run. Exec and fork are therefore also
-asked of the keeper, outside (`watch_starts`): it says yes in the build phase and no afterwards.
+The second filter is put on from inside, by an interpreter in which foreign code has run. Exec, fork, new code, pages that move
+and descriptors that come are therefore also asked of the keeper, outside (`watch_starts`): it says yes in the build phase and
+no afterwards.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ ALLOW = 0x7FFF0000
 ASK = 0x7FC00000  # SECCOMP_RET_USER_NOTIF
 KILL_PROCESS = 0x80000000
 ERRNO = 0x00050000
-EPERM, EACCES, ENOSYS, ENOMEM = 1, 13, 38, 12
+EPERM, EACCES, ENOSYS = 1, 13, 38
 
 AUDIT_ARCH_X86_64 = 0xC000003E
 X32_BIT = 0x40000000
@@ -62,7 +63,8 @@ CLOSED_JUDGED = {
 }  # fmt: skip
 STARTS = (57, 58, 59, 322)  # fork, vfork, execve, execveat; clone is looked at more closely
 CLONE, CLONE3, OPEN, OPENAT, OPENAT2, PRCTL = 56, 435, 2, 257, 437, 157
-MMAP, MPROTECT, PKEY_MPROTECT, MREMAP, RECVMSG, RECVMMSG = 9, 10, 329, 25, 47, 299
+CODE = (9, 10, 329)  # mmap, mprotect and pkey_mprotect, where they ask for what may be executed
+MOVES = (25, 47, 299)  # mremap; recvmsg and recvmmsg, by which descriptors come
 PROT_EXEC = 4
 KILL, TKILL, TGKILL, RT_SIGQUEUEINFO, RT_TGSIGQUEUEINFO, PRLIMIT = 62, 200, 234, 129, 297, 302
 IOCTL, FCNTL, SETRLIMIT, SCHED_SETAFFINITY, SOCKETPAIR = 16, 72, 160, 203, 53
@@ -174,14 +176,21 @@ def close_dangerous(own_pid: int | None) -> None:
 
 
 def watch_starts() -> int | None:
-    """Have every exec and every new process asked of whoever holds the descriptor this gives; None where that can't be.
+    """Have every exec, every new process and all new code asked of whoever holds the descriptor this gives; None where that
+    can't be. So are pages that move elsewhere, and descriptors that come.
 
     If the holder dies, such calls fail (ENOSYS). Threads are not asked for.
     """
     wanted = _start()
-    for number in STARTS:
+    for number in (*STARTS, *MOVES):
         wanted.when(JUMP_EQUAL, number, 0, 1)
         wanted.give(ASK)
+    for number in CODE:
+        wanted.when(JUMP_EQUAL, number, 0, 4)
+        wanted.load(_low_word(2))
+        wanted.when(JUMP_SET, PROT_EXEC, 0, 1)
+        wanted.give(ASK)
+        wanted.load(NUMBER)
     wanted.when(JUMP_EQUAL, CLONE, 0, 3)
     wanted.load(_low_word(0))
     wanted.when(JUMP_SET, CLONE_THREAD, 1, 0)
@@ -214,10 +223,9 @@ def close_building(*, exec_too: bool = True) -> None:
     wanted.refuse_flags(OPENAT, 2, WRITING, EACCES)
     wanted.refuse(OPENAT2, ENOSYS)
     if exec_too:  # else the loader of that program has yet to map it
-        for number in (MMAP, MPROTECT, PKEY_MPROTECT):
+        for number in CODE:
             wanted.refuse_flags(number, 2, PROT_EXEC, EPERM)
-        wanted.refuse(MREMAP, ENOMEM)
-        for number in (RECVMSG, RECVMMSG):
+        for number in MOVES:
             wanted.refuse(number)
     wanted.give(ALLOW)
     wanted.install()

@@ -1,4 +1,4 @@
-"""The keeper's word on exec and fork: yes while its prisoner builds, no once it is judged, and never too many at once.
+"""The keeper's word on exec, fork and new code: yes while its prisoner builds, no once it is judged; never too many at once.
 
 A filter put on at the very start (`seccomp.watch_starts`) has the kernel hold each such call until the keeper has
 answered. The answer depends on nothing but the phase and the number of processes, so nothing the caller does to its memory
@@ -18,7 +18,7 @@ from collections.abc import Callable
 NOTIF_RECV, NOTIF_SEND = 0xC0502100, 0xC0182101
 NOTIFICATION, RESPONSE = struct.Struct("<QIIiI56x"), struct.Struct("<QqiI")
 GO_ON = 1  # SECCOMP_USER_NOTIF_FLAG_CONTINUE
-EXEC = (59, 322)
+NEW_PROCESSES = (56, 57, 58)  # clone, fork, vfork; what else is asked takes no room
 
 
 def kernel() -> tuple[int, int]:
@@ -54,7 +54,7 @@ class Starts:
         """The error that the call gets, 0 where it may go on."""
         if self.judged:
             return errno.EPERM
-        if number in EXEC:
+        if number not in NEW_PROCESSES:
             return 0
         if self._left <= 0:  # counting anew costs a walk through /proc, so only where what was counted is used up
             self._left = self._room()
