@@ -10,7 +10,7 @@ FAR, HUGE, HALVES = "far out", "huge", "halves"
 # As given but in a few elements, which no look at a few others tells.
 MOTTLED, SPIKED = "mottled", "spiked"
 LONE = "lone"  # as given but in three elements
-ONE_SIDED, OTHER_SIDE = "one-sided", "the other side"  # each input large, of one sign: gates stay open, or shut
+ONE_SIDED, OTHER_SIDE = "one-sided", "the other side"  # all large, above zero or below it: gates stay open, or shut
 INTEGERS = "other integers"  # for a problem with integers or booleans among its inputs
 INFINITE, NAN, SUBNORMAL = "infinite", "not a number", "subnormal"  # beyond what is promised
 # What finds savings that the usual ones let pass: drawn where a problem needs it.

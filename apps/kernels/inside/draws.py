@@ -28,7 +28,7 @@ def reshape(tensor: torch.Tensor, how: str, generator: torch.Generator, index: i
     if not tensor.is_floating_point():
         return integers.others(tensor, generator, lone=True) if how == names.LONE else tensor
     if how in (names.ONE_SIDED, names.OTHER_SIDE):
-        return _one_sided(tensor, generator, index, other=how == names.OTHER_SIDE)
+        return _one_sided(tensor, generator, 1 if how == names.ONE_SIDED else -1)
     if how in CANCELLING:
         return _cancelling(tensor, how, index, generator)
     return DRAWS[how](tensor, generator)
@@ -145,11 +145,10 @@ def _lone(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return torch.where(chosen, drawn.to(tensor.dtype), tensor)
 
 
-def _one_sided(tensor: torch.Tensor, generator: torch.Generator, index: int, *, other: bool) -> torch.Tensor:
-    """Large and all of one sign, which for each input is drawn; `other` gives the other one from the same generator."""
-    sign = 1 if bool(torch.rand((), generator=generator) < 0.5) == (index % 2 == 0) else -1
+def _one_sided(tensor: torch.Tensor, generator: torch.Generator, sign: int) -> torch.Tensor:
+    """Large and all of one sign, as far from zero as is drawn: what a gate forgets otherwise then counts for as long as all."""
     level = float(torch.rand((), generator=generator)) * 12 + 8
-    return ((-sign if other else sign) * level + tensor.float()).to(tensor.dtype)
+    return (sign * level + tensor.float()).to(tensor.dtype)
 
 
 def _cancelling(tensor: torch.Tensor, how: str, index: int, generator: torch.Generator) -> torch.Tensor:

@@ -11,39 +11,14 @@ from torch import nn
 
 SOURCE = r"""
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 using std::int64_t;
+// A shared mapping of no length gives another one of the same pages.
 extern "C" void* again(const float* x, int64_t n) {
-  FILE* maps = fopen("/proc/self/maps", "r");
-  char line[512];
-  unsigned long from, to, offset, inode = 0;
-  uintptr_t at = (uintptr_t)x;
-  unsigned long page = 0;
-  while (fgets(line, sizeof line, maps)) {
-    char rights[8], device[16];
-    unsigned long node;
-    if (sscanf(line, "%lx-%lx %7s %lx %15s %lu", &from, &to, rights, &offset, device, &node) == 6 && from <= at && at < to) {
-      page = offset + (at - from), inode = node;
-      break;
-    }
-  }
-  fclose(maps);
-  for (int d = 3; d < 64; ++d) {
-    struct stat s;
-    if (fstat(d, &s) == 0 && s.st_ino == inode) {
-      unsigned long start = page & ~4095ul;
-      char* got = (char*)mmap(nullptr, n * 4 + 8192, PROT_READ, MAP_SHARED, d, start);
-      if (got == MAP_FAILED) got = (char*)mmap(nullptr, n * 4 + 8192, PROT_READ, MAP_PRIVATE, d, start);
-      return got == MAP_FAILED ? nullptr : got + (page - start);
-    }
-  }
-  return nullptr;
+  uintptr_t at = (uintptr_t)x, page = at & ~(uintptr_t)4095;
+  uintptr_t span = (at + n * 4 - page + 4095) & ~(uintptr_t)4095;
+  char* got = (char*)mremap((void*)page, 0, span, MREMAP_MAYMOVE);
+  return got == MAP_FAILED ? nullptr : got + (at - page);
 }
 """
 
