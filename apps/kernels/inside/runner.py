@@ -23,7 +23,7 @@ from apps.kernels.inside import aborts, closed, extensions, guard, process_state
 from apps.kernels.inside.phases import close_building
 from apps.kernels.inside.replaying import Watching
 from apps.kernels.inside.source import explain, load_module
-from apps.kernels.jail.channel import BYTES, HEADER, Channel, ChannelBroken
+from apps.kernels.jail.channel import BYTES, HEADER, Channel
 from apps.kernels.plain import Plain
 
 ARENA, STATE, BUILT = 0, 1, 2
@@ -348,7 +348,5 @@ def _other(channel: Channel, data: bytes, usual: dict[str, Plain]) -> None:
     elif message.get("do") == "state":
         now = process_state.snapshot(threads_started=True)
         channel.send({"changed": process_state.changed(usual, now)})
-    elif message.get("do") == "repeat":
-        raise ChannelBroken("no such order")
     else:
         os._exit(0)

@@ -50,11 +50,11 @@ class Channel:
 
     def send(self, message: Plain) -> None:
         """Send one JSON object."""
-        self._send(JSON, json.dumps(message, separators=(",", ":")).encode())
-
-    def send_bytes(self, data: bytes) -> None:
-        """Send a byte string, for what must be quick."""
-        self._send(BYTES, data)
+        data = json.dumps(message, separators=(",", ":")).encode()
+        try:
+            self.socket.sendall(HEADER.pack(len(data), JSON) + data)
+        except OSError as problem:
+            raise ChannelBroken(f"cannot send: {problem}") from None
 
     def receive(self, timeout: float | None = None) -> dict[str, Plain]:
         """The next message, which must be a JSON object."""
@@ -79,12 +79,6 @@ class Channel:
     def close(self) -> None:
         """Close this end."""
         self.socket.close()
-
-    def _send(self, kind: int, data: bytes) -> None:
-        try:
-            self.socket.sendall(HEADER.pack(len(data), kind) + data)
-        except OSError as problem:
-            raise ChannelBroken(f"cannot send: {problem}") from None
 
     def _receive(self, timeout: float | None) -> tuple[int, bytes]:
         deadline = None if timeout is None else time.monotonic() + timeout
