@@ -35,8 +35,7 @@ def windows(monkeypatch: pytest.MonkeyPatch, resident: list[tuple[int, int]], ad
     monkeypatch.setattr(stock, "resident_ranges", lambda _pid: resident)
     found = stock.Stock(1)
     for address in addresses:
-        found.look_before()
-        found.look_after(window(address))
+        found.look(window(address))
     return found
 
 

@@ -215,8 +215,6 @@ class Runner:
         `keep` earlier windows' outputs stay alive in the runner, to see that later calls leave them alone.
         """
         self.check_still()
-        if self._stock:
-            self._stock.look_before()
         before = self._caller_nanoseconds()
         body = struct.pack(f"<{len(order) + 1}H", keep, *order)
         frame = HEADER.pack(len(body), BYTES) + body
@@ -250,7 +248,7 @@ class Runner:
         window = Window(ended - started, self._named(answer, len(order)), self._caller_nanoseconds() - before)
         self._outputs.check_storage(window, self.alive, self._inputs, self.memory)
         if self._stock:
-            self._stock.look_after(window)
+            self._stock.look(window)
         self.alive.append(window)
         self.calls += len(order)
         self.seconds += window.nanoseconds / 1e9 - (pause.lasted if pause else 0.0)

@@ -32,15 +32,11 @@ class Stock:
         self._looks, self._found = 0, 0
         self._before: Ranges | None = None
 
-    def look_before(self) -> None:
-        """The process stands still, and a window is about to begin."""
-        spread = sum(end - start for start, end in self._known) > TURNS * self._largest
-        if self._largest and spread and self._looks < LOOKS:
-            self._looks += 1
-            self._before = resident_ranges(self._pid)
+    def look(self, window: Window) -> None:
+        """After a window, while the process stands still; what it has then it has before the next one, too.
 
-    def look_after(self, window: Window) -> None:
-        """The same process after it. Raises `CandidateFailed` where outputs lie in memory that was filled for them before."""
+        Raises `CandidateFailed` where outputs lie in memory that was filled for them before.
+        """
         own = [(one.address, one.end) for one in window.own if one.spec.bytes]
         total = sum(end - start for start, end in own)
         if self._before is not None:
@@ -56,6 +52,9 @@ class Stock:
                 f"each time ({self._found} windows of {self._looks}): allocate outputs in forward"
             )
             raise CandidateFailed("rejected", words, RULE)
+        if self._looks < LOOKS and sum(end - start for start, end in self._known) > TURNS * self._largest:
+            self._looks += 1
+            self._before = resident_ranges(self._pid)
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
