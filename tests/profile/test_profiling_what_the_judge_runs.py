@@ -73,7 +73,7 @@ def run(directory: str, source: str, output: str) -> Compilation:
 
 
 def mapped(path: str, inode: int) -> Mapped:
-    return Mapped(0x1000, 0x2000, "r-xp", 0, inode, path)
+    return Mapped(0x1000, 0x2000, "r-xp", 0, 0, inode, path)
 
 
 def test_a_library_has_the_run_and_the_source_that_made_it(tmp_path: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """One mapping: addresses, rights (`r-xp`), where in the file it begins, the file's inode and name ("" where there is none).
+    """One mapping: addresses, rights (`r-xp`), where in the file it begins, the file's device, inode and name ("": none).
 
     `bytes` holds what was asked for by the kernel's names (`Referenced`), as many bytes of its pages as are so.
     """
@@ -18,6 +19,7 @@ class Mapped:
     end: int
     rights: str
     offset: int
+    device: int
     inode: int
     path: str
     bytes: dict[str, int] = field(default_factory=dict)
@@ -38,9 +40,10 @@ def mappings(pid: int | str, wanted: Collection[str] = ()) -> list[Mapped]:
     with contextlib.suppress(OSError), open(listed, encoding="utf-8", errors="replace") as file:
         for line in file:
             if not line[0].isupper():  # the names of counts begin so, addresses don't
-                addresses, rights, offset, _device, inode, *path = line.split(None, 5)
+                addresses, rights, offset, device, inode, *path = line.split(None, 5)
                 start, end = (int(part, 16) for part in addresses.split("-"))
-                found.append(Mapped(start, end, rights, int(offset, 16), int(inode), path[0].strip() if path else ""))
+                numbers = int(offset, 16), os.makedev(*(int(part, 16) for part in device.split(":"))), int(inode)
+                found.append(Mapped(start, end, rights, *numbers, path[0].strip() if path else ""))
             elif (name := line.partition(":")[0]) in wanted:
                 found[-1].bytes[name] = 1024 * int(line.split()[1])
     return found

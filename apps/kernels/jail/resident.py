@@ -50,16 +50,20 @@ def changeable_code(pid: int) -> str | None:
     Pages of a private mapping that it writes become its own, which is seen; what it writes to the file is not.
     """
     mapped = mappings(pid)
-    code = {one.inode: one.path for one in mapped if one.executable and one.inode}
+    code = {(one.device, one.inode): one.path for one in mapped if one.executable and one.inode}
     for one in mapped:
-        if one.inode in code and one.rights[1] == "w" and one.rights[3] == "s":
+        if (one.device, one.inode) in code and one.rights[1] == "w" and one.rights[3] == "s":
             return one.path
     with contextlib.suppress(OSError):
         for descriptor in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
             with contextlib.suppress(OSError, ValueError, StopIteration):
-                inode = os.stat(f"/proc/{pid}/fd/{descriptor}").st_ino  # noqa: PTH116
-                if inode in code and _flags(pid, descriptor) & ACCESS_MODE:
-                    return code[inode]
+                at = f"/proc/{pid}/fd/{descriptor}"
+                status, name = os.stat(at), os.readlink(at).removesuffix(" (deleted)")  # noqa: PTH115, PTH116
+                path = code.get((status.st_dev, status.st_ino))
+                if path is None and name in code.values():  # a file system of layers: maps name the device below
+                    path = name
+                if path is not None and _flags(pid, descriptor) & ACCESS_MODE:
+                    return path
     return None
 
 

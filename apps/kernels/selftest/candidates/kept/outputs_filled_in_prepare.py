@@ -9,7 +9,7 @@ import tempfile
 import torch
 from torch import nn
 
-STOCK = 200  # outputs that lie ready
+STOCK = 90  # outputs that lie ready
 
 SOURCE = r"""
 #include <cstdint>
