@@ -109,9 +109,9 @@ def test_who_stands_still_goes_on_standing_still_when_it_was_looked_at() -> None
 )
 def test_a_switch_is_noticed_and_reaches_no_other_process(zygote: Zygote, call: str, what: str) -> None:
     with called(zygote, switching(call)) as (session, findings, runner):
-        with pytest.raises(CandidateFailed, match=what):
+        with pytest.raises(CandidateFailed, match=what) as caught:
             judge_process_state(session, findings, runner)
-        assert [one.rule for one in findings.rejections] == ["process state"]
+        assert [one.rule for one in findings.failed(caught.value).rejections] == ["process state"]
         for other in (session.oracle.jailed, session.comparer.jailed):
             assert control_word(other.pid) in (USUAL, None)
 
