@@ -48,6 +48,8 @@ def test_what_a_thread_does_in_a_long_system_call_after_the_others_stopped_is_se
     copying = subprocess.Popen([sys.executable, "-c", COPYING], stdout=subprocess.PIPE)
     try:
         assert copying.stdout and copying.stdout.readline()
+        if not ice.turns(copying.pid):
+            pytest.skip("this kernel doesn't count turns")
         for _ in range(5):
             still = ice.freeze(copying.pid)
             os.kill(copying.pid, signal.SIGCONT)

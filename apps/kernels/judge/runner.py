@@ -130,9 +130,7 @@ class Runner:
                 entry, self._payload(oracle), limits=limits, files=files, perturb=options.perturb
             )
         self.memory = TheirMemory(self.jailed.pid)
-        self._stock = (
-            None if options.guard else Stock(self.jailed.pid)
-        )  # where pages lie around tensors nothing is timed
+        self._stock: Stock | None = None
 
     def _payload(self, oracle: Oracle) -> Plain:
         problem, options = self.problem, self.options
@@ -206,6 +204,10 @@ class Runner:
     def _refuse_children(self) -> None:
         if ice.children(self.jailed.pid):
             raise CandidateFailed("rejected", "a process it started outlives the build phase", "child process")
+
+    def watch_outputs(self) -> None:
+        """From now on outputs must not lie in a stock that was made before."""
+        self._stock = Stock(self.jailed.pid)
 
     # -- calling -----------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 Memory that held an output is poisoned before it is given back, but what never held one can't be known beforehand. Whoever
 answers from a stock takes other memory for each call, and memory that was there before it began; an allocator takes the
-same again and again, or new pages. So the memory that outputs have lain in is added up, and once it is more than windows
+same again and again, or new pages; a candidate's own intermediate results take turns with its outputs, but there are so many
+of them and no more. So the memory that outputs have lain in is added up, and once it is more than windows
 take turns with, what a process has in memory before a window is held against where its outputs lie after it.
 """
 
@@ -15,8 +16,9 @@ from apps.kernels.jail.resident import PAGE, resident_ranges
 from apps.kernels.judge.errors import CandidateFailed
 from apps.kernels.judge.windows import Window
 
-TURNS = 8  # windows whose outputs may all lie apart: a few are alive at a time, and the heap has holes
-LOOKS, ENOUGH = 12, 4  # windows that are looked at, and those of them that must be answered from a stock
+# Windows whose outputs may all lie apart: a few are alive at a time, and the heap gives them what intermediate results left.
+TURNS = 12
+LOOKS, ENOUGH = 16, 13  # windows that are looked at, and those of them that must be answered from a stock
 RULE = "answered beforehand"
 
 Ranges = list[tuple[int, int]]
