@@ -58,6 +58,8 @@ def main(channel: Channel, payload: Plain) -> None:
     """Make the calls again for as many seconds as the judge says, each time it says so."""
     torch.set_num_threads(int(payload["threads"]))
     torch.set_grad_enabled(False)
+    if payload["precision"]:  # the reference's: fewer bits run other code
+        torch.set_float32_matmul_precision(payload["precision"])
     calls = list(_that_work(payload["calls"][:MOST]))
     channel.send({"ready": len(calls)})
     while True:

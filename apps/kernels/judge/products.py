@@ -32,6 +32,9 @@ COMPILED_TIMES, COMPILED_AT_LEAST = (
     20,
 )  # as long, with cold caches and others beside it; and samples, which come by chance
 FILLING = ("aten.zero_.default", "aten.fill_.Scalar")  # as `inside.replaying` calls it
+PRECISION = (
+    "precision of float32 products"  # as `inside.process_state` names it; where the reference has set it otherwise
+)
 NOWHERE = ("", 0)  # the page of all code without a file
 
 Page = tuple[str, int]  # an object's name, and a page of its code counted from where that is mapped
@@ -89,7 +92,8 @@ def learn(session: Session, calls: Sequence[Plain]) -> Learned:
     started = time.monotonic()
     session.tell("policy", "running the library's products alone")
     limits = replace(session.limits, wall_seconds=session.left)
-    payload = {"calls": list(calls), "threads": session.threads}
+    precision = session.oracle.problem.process_state.get(PRECISION, "")
+    payload = {"calls": list(calls), "threads": session.threads, "precision": precision}
     found: Counter[Page] = Counter()
     times, period = 0, 0.0
     with session.zygote.spawn("apps.kernels.inside.replaying:main", payload, limits=limits) as jailed:
