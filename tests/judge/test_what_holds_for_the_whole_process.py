@@ -124,7 +124,7 @@ def test_it_is_seen_from_outside_where_the_process_denies_it(zygote: Zygote, cal
         with pytest.raises(CandidateFailed, match="whole process"):
             judge_process_state(session, findings, runner)
         with pytest.raises(CandidateFailed):
-            judge_control_word(session, findings, runner)
+            judge_control_word(session, runner)
 
 
 @pytest.mark.judge
@@ -139,5 +139,5 @@ def test_rounding_in_the_threads_that_torch_computes_with_is_noticed(zygote: Zyg
 def test_who_changes_nothing_is_let_alone(zygote: Zygote) -> None:
     with called(zygote, switching("pass")) as (session, findings, runner):
         judge_process_state(session, findings, runner)
-        judge_control_word(session, findings, runner)
+        judge_control_word(session, runner)
         assert not findings.rejections and not findings.robustness

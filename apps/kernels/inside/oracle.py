@@ -22,6 +22,7 @@ from apps.kernels.inside.draw_names import AS_GIVEN
 from apps.kernels.inside.mapped import Mapped
 from apps.kernels.inside.screening import NEAR
 from apps.kernels.inside.source import explain, load_module
+from apps.kernels.inside.structure import Zeros
 from apps.kernels.jail.channel import Channel, ChannelBroken
 from apps.kernels.plain import Plain
 
@@ -89,8 +90,7 @@ class Oracle:
         self.double = False
         self.reductions: list[int] = []
         self.near = NEAR
-        self._zero_once: list[torch.Tensor | None] = []  # where each input was zero when the problem was opened
-        self._structure: list[torch.Tensor | None] | None = None
+        self.zeros: Zeros
 
     # -- opening -----------------------------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ class Oracle:
             tensors: list[torch.Tensor] = []
             self.tree = values.encode(list(inputs), tensors)
             self.specs = [values.describe(t) for t in tensors]
-            self._zero_once = [_where_zero(tensor) for tensor in tensors]
+            self.zeros = Zeros(tensors, self._under_another_seed)
         except values.NotPlain as problem:
             raise Refused(f"inputs must be tensors and plain values, not {problem}") from None
         self._construct(self.seed)
@@ -249,25 +249,12 @@ class Oracle:
             raise Refused("get_inputs gives other shapes or values each time; they must not depend on chance")
         generator = torch.Generator().manual_seed(seed ^ 0x5EED)
         drawn = [draws.reshape(tensor, how, generator, index) for index, tensor in enumerate(tensors)]
-        if how == AS_GIVEN:
-            return drawn
-        zeros = self._zeros()
-        return [torch.where(mask, 0, one) if mask is not None else one for one, mask in zip(drawn, zeros, strict=True)]
+        return drawn if how == AS_GIVEN else self.zeros.kept(drawn)
 
-    def _zeros(self) -> list[torch.Tensor | None]:
-        """For each input where it is zero whatever the seed, as a triangular matrix is: that is its structure, and stays.
-
-        None where nothing is, or all of it, or other elements under another seed.
-        """
-        if self._structure is None:
-            tensors: list[torch.Tensor] = []
-            if any(mask is not None for mask in self._zero_once):
-                values.encode(list(self.draw_inputs(self.seed + 2)), tensors)
-            self._structure = [
-                mask if mask is not None and torch.equal(mask, tensors[index] == 0) else None
-                for index, mask in enumerate(self._zero_once)
-            ]
-        return self._structure
+    def _under_another_seed(self) -> list[torch.Tensor]:
+        tensors: list[torch.Tensor] = []
+        values.encode(list(self.draw_inputs(self.seed + 2)), tensors)
+        return tensors
 
     def do_answer(self, message: Plain) -> Plain:
         """Both answers for the inputs that lie in the bank; says whether torch's own float32 is near float64 there."""
@@ -414,14 +401,6 @@ def as_double(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: as_double(item) for key, item in value.items()}
     return value
-
-
-def _where_zero(tensor: torch.Tensor) -> torch.Tensor | None:
-    """None where nothing is zero, or all of it, and for integers."""
-    if not tensor.is_floating_point():
-        return None
-    mask = tensor == 0
-    return mask if 0 < int(mask.sum()) < mask.numel() else None
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

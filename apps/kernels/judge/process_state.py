@@ -25,12 +25,12 @@ def judge_process_state(session: Session, findings: Findings, runner: Runner) ->
     if threads:
         words = f"it changes the threads of its whole process from {threads[0]} to {threads[-1]}; use num_threads(...)"
         findings.robustness.append(Robustness("threads of the process", False, words))
-    _refuse(session, findings, changes)
+    _refuse(session, changes)
 
 
-def judge_control_word(session: Session, findings: Findings, runner: Runner) -> None:
+def judge_control_word(session: Session, runner: Runner) -> None:
     """Only look, at a process whose calls are timed. Raises `CandidateFailed` as above."""
-    _refuse(session, findings, _outside(runner))
+    _refuse(session, _outside(runner))
 
 
 def _outside(runner: Runner) -> dict[str, Plain]:
@@ -39,7 +39,7 @@ def _outside(runner: Runner) -> dict[str, Plain]:
     return {name: [USUAL[name], value] for name, value in now.items() if value != USUAL[name]}
 
 
-def _refuse(session: Session, findings: Findings, changes: dict[str, Plain]) -> None:
+def _refuse(session: Session, changes: dict[str, Plain]) -> None:
     allowed = session.oracle.problem.process_state
     changes = {name: value for name, value in changes.items() if allowed.get(name) != value[-1]}
     if not changes or session.trusted:

@@ -27,14 +27,12 @@ LEARNING_SECONDS = 0.25
 ENOUGH = 250
 MOST_SECONDS = 4.0
 
-COMPILED_TIMES, COMPILED_AT_LEAST = (
-    3,
-    20,
-)  # as long, with cold caches and others beside it; and samples, which come by chance
+# Code compiled as it runs: times as long as where products run alone, with cold caches and others beside it; and samples
+# that are let pass, as they come by chance.
+COMPILED_TIMES, COMPILED_AT_LEAST = 3, 20
 FILLING = ("aten.zero_.default", "aten.fill_.Scalar")  # as `inside.replaying` calls it
-PRECISION = (
-    "precision of float32 products"  # as `inside.process_state` names it; where the reference has set it otherwise
-)
+# As `inside.process_state` names it, where the reference has set it otherwise.
+PRECISION = "precision of float32 products"
 NOWHERE = ("", 0)  # the page of all code without a file
 
 Page = tuple[str, int]  # an object's name, and a page of its code counted from where that is mapped

@@ -37,7 +37,7 @@ def judge_what_ran(session: Session, findings: Findings, observed: Observed) -> 
 
     Raises `CandidateFailed` where they show what the policy doesn't allow.
     """
-    judge_control_word(session, findings, observed.runner)
+    judge_control_word(session, observed.runner)
     started = time.monotonic()
     session.tell("policy", "sampling what runs")
     sampling = _Sampling(observed)
