@@ -91,7 +91,6 @@ def runner_for_checks(
         askew=askew,
         observe=first,
         seed=seed,
-        extra={"real_headers": session.request.real_headers},
     )
     session.tell("build", "building the candidate" if first else what)
     runner = session.runner(options, first=first)
